@@ -1,0 +1,189 @@
+// Package builtins describes tools: the functions that a program reaches through
+// the gate. A tool knows neither programs nor policies; it declares what it does to
+// the world, what kind of sink each parameter is, and how its results are labelled.
+//
+// The zero values fail closed: undeclared effects mean all of them, an undeclared
+// source label is Top.
+package builtins
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/engine/label"
+)
+
+// Effects is a set of effects on the world. The zero set means undeclared: all four.
+type Effects uint8
+
+// The effects. Pure marks a tool that has none.
+const (
+	Read Effects = 1 << iota
+	Write
+	Egress
+	Destructive
+	Pure
+)
+
+var effectNames = []string{"read", "write", "egress", "destructive"}
+
+// Names returns the effects in a fixed order; undeclared gives all four, Pure none.
+func (e Effects) Names() []string {
+	if e == 0 {
+		return slices.Clone(effectNames)
+	}
+	var out []string
+	for i, n := range effectNames {
+		if e&(1<<i) != 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// ParseEffects is the inverse of [Effects.Names]; an empty list is an explicit Pure.
+func ParseEffects(names []string) (Effects, error) {
+	e := Pure
+	for _, n := range names {
+		i := slices.Index(effectNames, n)
+		if i < 0 {
+			return 0, fmt.Errorf("effect: got %q, want one of %s", n, strings.Join(effectNames, ", "))
+		}
+		e = e&^Pure | 1<<i
+	}
+	return e, nil
+}
+
+// Tool is one function that a program can call. Tools are read-only once in a [Set].
+type Tool struct {
+	Name    string // dotted, lower case: "mail.send"
+	Doc     string // for the model: one line, then what it needs to know
+	Params  []Param
+	Returns json.RawMessage // JSON Schema of the result; nil: anything
+	Effects Effects
+	Label   Source // of the result
+	State   *State // the namespace it reads or writes, if any
+
+	// Idempotent promises that a second call with the same Invocation.Key has no further effect.
+	Idempotent bool
+
+	// Timeout bounds one call; 0 means 30 s.
+	Timeout time.Duration
+
+	// Run does the work. The arguments have passed the parameters' schemas. The
+	// result is what value.Of takes; labels are the gate's business, so a result must be
+	// plain. An error that the program should tell apart is an [Error].
+	// Run must return when ctx ends and be safe for concurrent use.
+	Run func(ctx context.Context, in *Invocation) (any, error)
+}
+
+// Param is one parameter of a tool.
+type Param struct {
+	Name     string
+	Doc      string
+	Schema   json.RawMessage // JSON Schema; nil: anything
+	Required bool
+	Sink     string            // a sink kind of package policies; "" means none
+	Sinks    map[string]string // of parts: "[].iban", ".Authorization", ".*"
+
+	// Norm brings a scalar to the tool's normal form and names its host, for
+	// policies to compare; nil: lower-case text and the host of a URL or address.
+	Norm func(any) (norm, host string)
+}
+
+// Source is how a tool's result is labelled before the arguments' labels and the pc are
+// joined. The zero Source is Top.
+type Source struct {
+	Class label.Label // of the result as a whole; its sources are ignored
+
+	// Of names the resource, for the label's source: a text in which {args.NAME} is
+	// replaced by an argument and {item.NAME} by a field of the innermost element of a list.
+	// Only values at trust internal or better are inserted; others give "?".
+	Of string
+
+	// Fields override Class below a path: "[].body", ".total". The longest path wins.
+	Fields []FieldSource
+
+	// Structure, if set, labels lengths, order and keys: an assumption that check reports.
+	Structure *label.Label
+}
+
+// FieldSource is the label of one field of a result.
+type FieldSource struct {
+	Path  string
+	Class label.Label
+}
+
+// State is a namespace outside the program: a folder, a database, a memory.
+type State struct {
+	Name  string
+	Write bool        // the tool writes to it
+	Label label.Label // what is written must flow here; what is read carries it
+}
+
+// Invocation is one call that has been decided.
+type Invocation struct {
+	Args map[string]any // plain data, as value.Value.Plain gives it; absent optional arguments are absent
+	Key  string         // idempotency key: the same in every try of the same call
+	Now  time.Time      // the time of the decision
+}
+
+// Arg returns an argument of one type, or its zero value if it is absent.
+func Arg[T any](in *Invocation, name string) T {
+	v, _ := in.Args[name].(T)
+	return v
+}
+
+// Error is a failure that a program can tell apart by its code.
+type Error struct {
+	Code string // lower case with dashes, no data: "not-found", "exists"
+	Text string // may hold data
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Set holds the tools granted to an agent, by name. The zero Set is empty.
+type Set struct {
+	tools map[string]*Tool
+}
+
+// Add adds a tool; a second one of the same name is an error, and so is a
+// tool without a name, or one without Run.
+func (s *Set) Add(t *Tool) error {
+	switch {
+	case t.Name == "" || t.Run == nil:
+		return fmt.Errorf("tool %q: want a name and a Run function", t.Name)
+	case s.tools[t.Name] != nil:
+		return fmt.Errorf("tool %q: declared twice", t.Name)
+	case s.tools == nil:
+		s.tools = map[string]*Tool{}
+	}
+	s.tools[t.Name] = t
+	return nil
+}
+
+// Lookup returns the tool of a name, or nil.
+func (s *Set) Lookup(name string) *Tool { return s.tools[name] }
+
+// Names returns the tools' names, sorted.
+func (s *Set) Names() []string {
+	out := make([]string, 0, len(s.tools))
+	for n := range s.tools {
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// All returns the tools, sorted by name.
+func (s *Set) All() []*Tool {
+	var out []*Tool
+	for _, n := range s.Names() {
+		out = append(out, s.tools[n])
+	}
+	return out
+}

@@ -1,0 +1,138 @@
+package journal
+
+import (
+	"time"
+
+	"callgate/engine/label"
+	"callgate/engine/value"
+	"callgate/policies"
+)
+
+// RunStarted is the header of a run.
+type RunStarted struct {
+	Language  string             `json:"language"` // version of the language
+	Agent     string             `json:"agent"`
+	Digest    string             `json:"digest"` // of the agent as loaded
+	Principal policies.Principal `json:"principal"`
+	Mode      string             `json:"mode"`
+	Revision  string             `json:"revision"` // of the policies
+	Tools     []string           `json:"tools"`
+	Inputs    []Input            `json:"inputs"`
+	Limits    map[string]int64   `json:"limits,omitempty"`
+}
+
+// Input is one named value that the run was given.
+type Input struct {
+	Name  string      `json:"name"`
+	Value value.Value `json:"value"`
+}
+
+// TurnStarted says that a program begins.
+type TurnStarted struct {
+	Turn    int         `json:"turn"` // from 1
+	File    string      `json:"file"`
+	Program string      `json:"program"` // its text
+	Author  label.Label `json:"author"`  // the join of all that its author was shown
+}
+
+// ModelReplied is what a model answered.
+type ModelReplied struct {
+	Turn     int         `json:"turn"`
+	Provider string      `json:"provider"`
+	Model    string      `json:"model"`
+	Text     string      `json:"text"`
+	Context  label.Label `json:"context"` // what the model had been shown
+	Tokens   [2]int64    `json:"tokens"`  // in, out
+}
+
+// DecisionMade is a request, as far as people need it, and its decision.
+type DecisionMade struct {
+	Kind     string            `json:"kind"`
+	Tool     string            `json:"tool"`
+	Args     []Argument        `json:"args,omitempty"`
+	PC       label.Label       `json:"pc"`
+	Program  label.Label       `json:"program"`
+	Site     policies.Site     `json:"site"`
+	Effects  []string          `json:"effects,omitempty"`
+	Binding  string            `json:"binding"` // digest of tool, args and labels
+	Decision policies.Decision `json:"decision"`
+	Origins  map[string]string `json:"origins,omitempty"` // per leaf that a reason names: where its value came from, in words
+}
+
+// Argument is one argument of a call, with its labels.
+type Argument struct {
+	Name  string      `json:"name"`
+	Value value.Value `json:"value"`
+	Sink  string      `json:"sink,omitempty"`
+}
+
+// CallStarted says that the tool is about to run. After a crash, a call that started and has no
+// result may have had its effect.
+type CallStarted struct {
+	Tool string `json:"tool"`
+	Key  string `json:"key"` // idempotency key
+}
+
+// CallEnded is what came of a call that was allowed.
+type CallEnded struct {
+	Tool     string        `json:"tool"`
+	Value    *value.Value  `json:"value,omitempty"` // labelled, as the program got it
+	Code     string        `json:"code,omitempty"`  // of an error
+	Text     string        `json:"text,omitempty"`  // of an error
+	Label    label.Label   `json:"label"`           // of the outcome
+	Duration time.Duration `json:"duration"`
+}
+
+// ApprovalGiven is a person's answer to one ask, or that it waits for one.
+type ApprovalGiven struct {
+	Ask     string `json:"ask"`
+	Binding string `json:"binding"`
+	By      string `json:"by"`      // who answered: a principal, or "--approve all"
+	Verdict string `json:"verdict"` // approved, refused, waiting
+	Reason  string `json:"reason,omitempty"`
+}
+
+// EndorsementMade says that a value's label was raised.
+type EndorsementMade struct {
+	Kind string      `json:"kind"` // endorse or declassify
+	Type string      `json:"type"` // bool, int, enum, other
+	Bits int         `json:"bits"`
+	Left int         `json:"left"` // of the session's meter
+	From label.Label `json:"from"`
+	To   label.Label `json:"to"`
+	Why  string      `json:"why"`
+}
+
+// Observed is a value that the model asked to be shown.
+type Observed struct {
+	Name    string      `json:"name"`
+	Shown   bool        `json:"shown"`
+	Text    string      `json:"text"`    // what joined the conversation
+	Label   label.Label `json:"label"`   // of the value
+	Context label.Label `json:"context"` // of the model's context afterwards
+	Rules   []string    `json:"rules,omitempty"`
+}
+
+// ProgramEnded says how a program ended.
+type ProgramEnded struct {
+	Turn     int              `json:"turn"`
+	Status   string           `json:"status"` // ok, error, denied, limit, cancelled, waiting, answered
+	Code     string           `json:"code,omitempty"`
+	Message  string           `json:"message,omitempty"` // with position
+	Label    label.Label      `json:"label"`             // of the ending
+	Floor    label.Label      `json:"floor"`             // of the session, afterwards
+	Steps    int64            `json:"steps"`
+	Peak     int64            `json:"peak"` // bytes
+	Calls    int              `json:"calls"`
+	Duration time.Duration    `json:"duration"`
+	Permits  map[string]int64 `json:"permits,omitempty"` // pure builtins permitted, by name
+}
+
+// RunEnded is the last event of a run.
+type RunEnded struct {
+	Status string         `json:"status"` // done, failed, denied, budget, waiting
+	Exit   int            `json:"exit"`
+	Answer *value.Value   `json:"answer,omitempty"`
+	Reason string         `json:"reason,omitempty"`
+	Counts map[string]int `json:"counts"` // calls allowed, denied, asked
+}

@@ -1,0 +1,185 @@
+package label
+
+import (
+	"encoding/binary"
+	"strconv"
+)
+
+// ID names a label interned in a [Table]. The upper 20 bits are its
+// [ClassID], the lower 12 its set of sources. The zero ID is [TopID].
+type ID uint32
+
+// ClassID names a class (trust, readers, tags) interned in a [Table]; memos
+// of decisions that read no sources key on it. The zero ClassID is Top's.
+type ClassID uint32
+
+// The IDs that are the same in every table.
+const (
+	TopID    ID = 0
+	BottomID ID = 1<<originBits | 1
+)
+
+const (
+	originBits = 12
+	maxOrigins = 1 << originBits
+	maxClasses = 1 << (32 - originBits)
+)
+
+// Class returns the class of an interned label.
+func (id ID) Class() ClassID { return ClassID(id >> originBits) }
+
+// A Table interns the labels of one session, and remembers joins. It is not
+// safe for concurrent use. Past 4,096 sets of sources, new sets collapse to
+// "many"; past 2^20 classes, new ones to Top.
+type Table struct {
+	classes  []*class
+	origins  []*origin
+	classKey map[string]uint32
+	originOf map[string]uint32
+	joins    map[uint64]ID
+	cache    [256]struct{ a, b, j ID }
+	bytes    int64
+}
+
+// NewTable returns a table that knows Top and Bottom.
+func NewTable() *Table {
+	return &Table{
+		classes:  []*class{top, bottom},
+		origins:  []*origin{manyOrigin, noOrigin},
+		classKey: map[string]uint32{keyOfClass(top): 0, keyOfClass(bottom): 1},
+		originOf: map[string]uint32{keyOfOrigin(manyOrigin): 0, keyOfOrigin(noOrigin): 1},
+		joins:    map[uint64]ID{},
+	}
+}
+
+// Bytes returns an estimate of the memory that the table holds, for the session's budget.
+func (t *Table) Bytes() int64 { return t.bytes }
+
+// Intern returns the ID of a label.
+func (t *Table) Intern(l Label) ID {
+	return ID(t.internClass(l.class())<<originBits | t.internOrigin(l.origin()))
+}
+
+func (t *Table) internClass(c *class) uint32 {
+	switch c {
+	case top:
+		return 0
+	case bottom:
+		return 1
+	}
+	k := keyOfClass(c)
+	if i, ok := t.classKey[k]; ok {
+		return i
+	}
+	i := uint32(len(t.classes))
+	if i >= maxClasses {
+		return 0
+	}
+	t.classes = append(t.classes, c)
+	t.classKey[k] = i
+	t.bytes += int64(2*len(k)) + 160
+	return i
+}
+
+func (t *Table) internOrigin(o *origin) uint32 {
+	switch o {
+	case manyOrigin:
+		return 0
+	case noOrigin:
+		return 1
+	}
+	k := keyOfOrigin(o)
+	if i, ok := t.originOf[k]; ok {
+		return i
+	}
+	i := uint32(len(t.origins))
+	if i >= maxOrigins {
+		return 0
+	}
+	t.origins = append(t.origins, o)
+	t.originOf[k] = i
+	t.bytes += int64(2*len(k)) + 160
+	return i
+}
+
+// Label returns the label of an ID. An ID of another table may give any label.
+func (t *Table) Label(id ID) Label {
+	c, o := id>>originBits, id&(maxOrigins-1)
+	if int(c) >= len(t.classes) || int(o) >= len(t.origins) {
+		return Top()
+	}
+	return Label{t.classes[c], t.origins[o]}
+}
+
+// Join returns the join of two interned labels: a comparison if they are equal
+// or one is Bottom, a look-up if they were joined before.
+func (t *Table) Join(a, b ID) ID {
+	if a == b || b == BottomID {
+		return a
+	}
+	return t.join(a, b)
+}
+
+func (t *Table) join(a, b ID) ID {
+	switch {
+	case a == BottomID:
+		return b
+	case a > b:
+		a, b = b, a
+	}
+	slot := &t.cache[(uint32(a)*0x9e3779b1^uint32(b)*0x85ebca6b)>>24]
+	if slot.a == a && slot.b == b && (a != 0 || b != 0) {
+		return slot.j
+	}
+	k := uint64(a)<<32 | uint64(b)
+	j, ok := t.joins[k]
+	if !ok {
+		j = t.Intern(t.Label(a).Join(t.Label(b)))
+		t.joins[k] = j
+		t.bytes += 40
+	}
+	slot.a, slot.b, slot.j = a, b, j
+	return j
+}
+
+// Flows reports whether a flows to b (see [Label.FlowsTo]).
+func (t *Table) Flows(a, b ID) bool {
+	if a == b || a>>originBits == b>>originBits || a == BottomID || b>>originBits == 0 {
+		return true
+	}
+	return t.join(a, b)>>originBits == b>>originBits
+}
+
+func keyOfClass(c *class) string {
+	b := []byte{byte(c.trust), flag(c.readers.public), flag(c.anyTag)}
+	b = appendStrings(b, c.readers.who)
+	return string(appendStrings(b, c.tags))
+}
+
+func keyOfOrigin(o *origin) string {
+	b := []byte{flag(o.more)}
+	for _, s := range o.sources {
+		b = appendStrings(b, []string{s.Tool, s.Of, s.Field})
+	}
+	b = append(b, '|')
+	for _, g := range o.grants {
+		b = appendStrings(b, []string{g.Call, g.Trust.String(), strconv.Itoa(g.Bits)})
+	}
+	return string(b)
+}
+
+func appendStrings(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, s := range list {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return b
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,198 @@
+// Package spec is the language of the files that people write: Agent, Policy,
+// Toolset, Scenario and Host documents in YAML, read strictly, with every problem
+// reported at once as file:line:col. The written specification and its vectors
+// stand beside the code.
+package spec
+
+import (
+	"time"
+
+	"callgate/engine/label"
+)
+
+// APIVersion is the version that every document declares.
+const APIVersion = "callgate/v1"
+
+// Position is a place in a file. Lines and columns count from 1; 0 means unknown.
+type Position struct {
+	File   string
+	Line   int
+	Column int
+}
+
+// Problem is one thing wrong with a file.
+type Problem struct {
+	Pos  Position
+	Text string // what was found and what was wanted
+	Hint string // what to do, such as "did you mean …"; may be empty
+	Warn bool   // the file can be used all the same
+}
+
+// Meta is the metadata of a document.
+type Meta struct {
+	Name   string
+	Labels map[string]string
+	Pos    Position // of the document's kind
+}
+
+// Agent declares an agent.
+type Agent struct {
+	Meta         Meta
+	Instructions string
+	Model        *Model // nil for an agent that is a program
+	Program      string // path of a Starlark file, resolved; "" if there is a model
+	Mode         string // react (default with a model), plan, program
+	Inputs       []Input
+	Tools        []Use
+	Policies     []string // paths of policy files of its own, resolved: these may only deny or ask
+	Observe      string   // hide-untrusted (default), reveal, policy
+	Limits       Limits
+	Isolation    string // none, process, container; "" means what policy says
+	Meter        int    // bits that endorsements and refusals may reveal; 0 means 256
+	Dir          string // folder of the file
+	Digest       string // "sha256:…" of the file's text
+}
+
+// Model says which language model writes the programs.
+type Model struct {
+	Provider  string // openai, anthropic, recorded
+	Name      string
+	BaseURL   string
+	APIKey    Secret
+	Recording string // path of the transcript, resolved, for recorded
+	Pos       Position
+}
+
+// Secret says where a secret is, never what it is.
+type Secret struct {
+	Env  string
+	File string
+}
+
+// Input declares a named value that a run is given.
+type Input struct {
+	Name    string
+	Label   label.Label // from trust, readers and tags; trust defaults to untrusted, readers to the principal alone
+	Default *string
+	Pos     Position
+}
+
+// Use grants tools: one toolset or tool, an MCP server, or a script. Exactly one of Name, MCP and Script is set.
+type Use struct {
+	Name    string            // "mail.read", "files"
+	Options map[string]Option // everything else written beside "use"
+	MCP     *MCP
+	Script  string // path, resolved
+	Pos     Position
+}
+
+// Option is one setting of a tool, with its place.
+type Option struct {
+	Value any // nil, bool, int, float64, string, []any, map[string]any
+	Pos   Position
+}
+
+// MCP says how to reach an MCP server.
+type MCP struct {
+	Command []string
+	URL     string
+	Pin     string
+}
+
+// Limits are an agent's budgets; 0 means the default of the engine.
+type Limits struct {
+	Steps  int64
+	Memory int64 // bytes
+	Wall   time.Duration
+	Calls  int
+	Turns  int
+	Output int64 // bytes
+	Depth  int
+	Tokens int64
+}
+
+// Policy declares rules, and to which calls they are bound.
+type Policy struct {
+	Meta   Meta
+	Match  Match
+	Audit  bool           // mode: audit
+	Params map[string]any // plain data; files have been read
+	Rego   *Rego
+	CEL    *CEL
+	Own    bool   // an agent's own policy: may only deny or ask
+	Dir    string // folder of the file
+}
+
+// Match binds a policy; each list that is not empty must match. Entries are globs, in which
+// * stands for any text without a dot… and a lone "*" for everything.
+type Match struct {
+	Kinds      []string // call kinds
+	Tools      []string
+	Effects    []string // any of
+	Sinks      []string // any of
+	Agents     []string
+	Principals []string
+}
+
+// Rego names the modules and the bundle of a policy.
+type Rego struct {
+	Modules []Ref // paths, resolved
+	Bundle  Ref
+	Pos     Position
+}
+
+// Ref is a path or URL and where it was written.
+type Ref struct {
+	Path string
+	Pos  Position
+}
+
+// CEL is the CEL part of a policy.
+type CEL struct {
+	Match     []Expr // matchConditions: all must hold
+	Variables []Expr // each may use those before it, as variables.NAME
+	Rules     []Rule
+}
+
+// Expr is a named CEL expression.
+type Expr struct {
+	Name string
+	Text string
+	Pos  Position // of the text's first character
+}
+
+// Rule is one CEL rule.
+type Rule struct {
+	ID          string
+	EachLeaf    bool // each: leaf – evaluated for every leaf, as "leaf"
+	When        Expr
+	Action      string // deny, ask, allow, accept
+	Message     string
+	MessageExpr Expr
+	Audit       bool
+	Args        Expr // list of leaf paths; with each: leaf the leaf's own path
+	Approvers   []string
+	Count       int
+	OtherThan   []string
+	TTL         time.Duration
+	Obligations []map[string]any
+	Pos         Position
+}
+
+// Host is callgate.yaml: what the host, not the agent, decides.
+type Host struct {
+	Meta      Meta
+	Policies  []string       // policy files or folders, resolved
+	Library   []string       // names of shipped policies to load: "base", …
+	Params    map[string]any // for the library's policies
+	Principal Principal
+	State     string // state folder, resolved; "" means the user's
+	Dir       string
+}
+
+// Principal is on whose behalf agents run.
+type Principal struct {
+	Sub    string
+	Groups []string
+	Claims map[string]any
+}

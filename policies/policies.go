@@ -76,6 +76,27 @@ type Call struct {
 	State   *State // the namespace that the tool writes or reads, if it has one
 }
 
+// The kinds of call.
+const (
+	KindTool       = "tool"
+	KindBuiltin    = "builtin"
+	KindProgram    = "program"
+	KindObserve    = "observe"
+	KindAnswer     = "answer"
+	KindModel      = "model"
+	KindEndorse    = "endorse"
+	KindDeclassify = "declassify"
+)
+
+// The effects of a call on the world, in the order in which they are listed. (An [Effect] is
+// the outcome of a decision.)
+const (
+	EffectRead        = "read"
+	EffectWrite       = "write"
+	EffectEgress      = "egress"
+	EffectDestructive = "destructive"
+)
+
 // Site is where in a program the call was made.
 type Site struct {
 	File     string

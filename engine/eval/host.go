@@ -37,6 +37,11 @@ type Call struct {
 	Tool string // "mail.send", "len", "endorse"
 	Args []Arg  // by parameter name, in the order given; labels include those of references followed
 	PC   label.Label
+
+	// History is the label of the session's record of calls before this one: a
+	// decision that reads history carries it.
+	History label.Label
+
 	Site Site
 }
 

@@ -1,0 +1,112 @@
+package policies
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"callgate/engine/value"
+)
+
+// AppendKey appends a text that two requests share only if these fields of their
+// documents are equal.
+func (f *Fields) AppendKey(b []byte, r *Request) []byte {
+	w := keyWriter{b}
+	f.Write(r, &w)
+	return w.b
+}
+
+// keyWriter writes the document's data without the keys that the Fields settle: every
+// datum says its own length, so that no text is a prefix of another's.
+type keyWriter struct{ b []byte }
+
+func (w *keyWriter) text(s string) {
+	w.b = binary.AppendUvarint(w.b, uint64(len(s)))
+	w.b = append(w.b, s...)
+}
+
+func (w *keyWriter) Begin(key string) {
+	if key == "state" { // the one object that may be absent
+		w.b = append(w.b, '@')
+	}
+	w.b = append(w.b, '{')
+}
+
+func (w *keyWriter) End() { w.b = append(w.b, '}') }
+
+func (w *keyWriter) BeginList(_ string, n int) {
+	w.b = binary.AppendUvarint(w.b, uint64(n))
+}
+
+func (w *keyWriter) EndList() {}
+
+func (w *keyWriter) String(_, s string) { w.text(s) }
+
+func (w *keyWriter) Strings(_ string, list []string) {
+	w.b = binary.AppendUvarint(w.b, uint64(len(list)))
+	for _, s := range list {
+		w.text(s)
+	}
+}
+
+func (w *keyWriter) Int(_ string, i int64) { w.b = binary.AppendVarint(w.b, i) }
+
+func (w *keyWriter) Bool(_ string, b bool) {
+	if b {
+		w.b = append(w.b, 1)
+	} else {
+		w.b = append(w.b, 0)
+	}
+}
+
+// Value writes the canonical encoding, which tells values apart that have the same data.
+func (w *keyWriter) Value(_ string, v value.Value) {
+	w.b = append(w.b, '=')
+	at := len(w.b)
+	w.b = append(w.b, 0, 0, 0, 0, 0, 0, 0, 0)
+	w.b = v.AppendPlain(w.b)
+	binary.LittleEndian.PutUint64(w.b[at:], uint64(len(w.b)-at-8))
+}
+
+func (w *keyWriter) Dynamic(key string) {
+	w.b = append(w.b, ':')
+	w.text(key)
+}
+
+func (w *keyWriter) Plain(_ string, v any) {
+	switch v := v.(type) {
+	case nil:
+		w.b = append(w.b, 'n')
+	case bool:
+		w.b = append(w.b, 'b')
+		w.Bool("", v)
+	case int:
+		w.b = binary.AppendVarint(append(w.b, 'i'), int64(v))
+	case int64:
+		w.b = binary.AppendVarint(append(w.b, 'i'), v)
+	case float64:
+		w.b = binary.LittleEndian.AppendUint64(append(w.b, 'f'), math.Float64bits(v))
+	case string:
+		w.b = append(w.b, 's')
+		w.text(v)
+	case *big.Int:
+		w.b = append(w.b, 'I')
+		w.text(v.String())
+	case []any:
+		w.b = binary.AppendUvarint(append(w.b, 'l'), uint64(len(v)))
+		for _, e := range v {
+			w.Plain("", e)
+		}
+	case map[string]any:
+		w.b = binary.AppendUvarint(append(w.b, 'm'), uint64(len(v)))
+		for _, k := range slices.Sorted(keysOf(v)) {
+			w.text(k)
+			w.Plain("", v[k])
+		}
+	default:
+		w.b = append(w.b, 'x')
+		w.text(fmt.Sprintf("%T %v", v, v))
+	}
+}

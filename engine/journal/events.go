@@ -10,6 +10,7 @@ import (
 
 // RunStarted is the header of a run.
 type RunStarted struct {
+	Schema    int                `json:"schema"`   // of the journal; Append sets it
 	Language  string             `json:"language"` // version of the language
 	Agent     string             `json:"agent"`
 	Digest    string             `json:"digest"` // of the agent as loaded
@@ -128,9 +129,21 @@ type ProgramEnded struct {
 	Permits  map[string]int64 `json:"permits,omitempty"` // pure builtins permitted, by name
 }
 
+// The statuses of a run. One that waits may be resumed; it then has events after its [RunEnd].
+const (
+	StatusRunning = "running" // it has no RunEnd yet
+	StatusDone    = "done"
+	StatusFailed  = "failed"
+	StatusDenied  = "denied"
+	StatusBudget  = "budget"
+	StatusWaiting = "waiting"
+
+	statusUnknown = "unknown"
+)
+
 // RunEnded is the last event of a run.
 type RunEnded struct {
-	Status string         `json:"status"` // done, failed, denied, budget, waiting
+	Status string         `json:"status"` // one of the Status constants
 	Exit   int            `json:"exit"`
 	Answer *value.Value   `json:"answer,omitempty"`
 	Reason string         `json:"reason,omitempty"`

@@ -1,16 +1,31 @@
 // Package journal is the stream of everything that happened in a run: the one
 // source of the console's picture, of explanations, and of replay.
 //
-// Events are appended in order, each chained to the one before by the hash of its
-// salted payload digest, so that a removed, altered or reordered event is found and a
-// payload can still be redacted. A [Store] keeps them; [Open] gives the SQLite one.
+// [Begin] starts a run in a [Store] and gives its [Run], which appends events in
+// order. Each event is chained to the one before by the digest of its salted payload,
+// so that a removed, altered or reordered event is found ([Verify]) and a payload can
+// still be redacted ([Event.Redact]). [Open] gives the SQLite store, [NewMemory] one that
+// forgets; [Export] and [Import] are JSON lines.
+//
+// A value tagged "secret" never arrives: [Run.Append] puts a digest in its
+// place. What is promised, and what is not, is in spec/journal.md.
 package journal
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
 	"time"
 )
+
+// Schema is the version of events and payloads that this package writes. It is in each
+// run's header and in the database; what is newer is refused.
+const Schema = 1
+
+// MaxPayload is the size of the largest payload, in bytes.
+const MaxPayload = 64 << 20
 
 // Type says what an event records. The payload's Go type stands beside each.
 type Type string
@@ -30,25 +45,78 @@ const (
 	RunEnd      Type = "run.end"     // RunEnded
 )
 
-// Event is one entry of a run's journal.
+// payloads has the payload's Go type for each type of event.
+var payloads = map[Type]reflect.Type{
+	RunStart:    reflect.TypeFor[RunStarted](),
+	TurnStart:   reflect.TypeFor[TurnStarted](),
+	ModelReply:  reflect.TypeFor[ModelReplied](),
+	Decided:     reflect.TypeFor[DecisionMade](),
+	CallStart:   reflect.TypeFor[CallStarted](),
+	CallResult:  reflect.TypeFor[CallEnded](),
+	Approved:    reflect.TypeFor[ApprovalGiven](),
+	Observation: reflect.TypeFor[Observed](),
+	Endorsed:    reflect.TypeFor[EndorsementMade](),
+	ProgramEnd:  reflect.TypeFor[ProgramEnded](),
+	RunEnd:      reflect.TypeFor[RunEnded](),
+}
+
+// Event is one entry of a run's journal. Events are read-only.
 type Event struct {
 	Run     string          `json:"run"`
-	Seq     int64           `json:"seq"` // from 1, without gaps
-	Time    time.Time       `json:"time"`
+	Seq     int64           `json:"seq"`  // from 1, without gaps
+	Time    time.Time       `json:"time"` // UTC, what the clock said: the order is that of Seq
 	Type    Type            `json:"type"`
 	Call    string          `json:"call,omitempty"` // the call's id, if it is about one
-	Payload json.RawMessage `json:"payload"`
+	Payload json.RawMessage `json:"payload"`        // null once redacted
 
-	Salt string `json:"salt"` // random, hex
-	Hash string `json:"hash"` // sha256 over run, seq, time, type, call, the salted payload's digest and the previous hash, hex
+	Salt   string `json:"salt"`   // random, hex; empty once redacted
+	Digest string `json:"digest"` // sha256 over salt and payload, hex
+	Hash   string `json:"hash"`   // sha256 over the previous hash, run, seq, time, type, call and digest, hex
 }
+
+// Redacted reports whether the payload was taken out of the event.
+func (e Event) Redacted() bool { return e.Salt == "" }
+
+// Redact returns the event without its payload. The salt goes with it, so that the
+// digest that stays gives nothing away; the chain still verifies.
+func (e Event) Redact() Event {
+	e.Payload, e.Salt = nil, ""
+	return e
+}
+
+// Decode reads an event's payload into its Go type, which must be the one that stands
+// beside the event's [Type].
+func Decode[T any](e Event) (T, error) {
+	var out T
+	if want := payloads[e.Type]; want != reflect.TypeFor[T]() {
+		return out, fmt.Errorf("journal: event %d of run %s: got a payload of type %q, want %T", e.Seq, e.Run, e.Type, out)
+	}
+	if e.Redacted() {
+		return out, fmt.Errorf("journal: event %d (%s) of run %s: %w", e.Seq, e.Type, e.Run, ErrRedacted)
+	}
+	if err := json.Unmarshal(e.Payload, &out); err != nil {
+		return out, fmt.Errorf("journal: event %d (%s) of run %s: %w", e.Seq, e.Type, e.Run, err)
+	}
+	return out, nil
+}
+
+// The errors that callers tell apart with [errors.Is].
+var (
+	ErrRedacted = errors.New("the payload was redacted")
+	ErrNoRun    = errors.New("no such run")
+	ErrConflict = errors.New("the run was continued by somebody else")
+	ErrEnded    = errors.New("the run has ended")
+	ErrNewer    = errors.New("written by a newer version")
+	ErrClosed   = errors.New("the journal is closed")
+)
 
 // Store keeps runs. Implementations are safe for concurrent use; appends to one run are serialised by its [Run].
 type Store interface {
-	// Append stores events of a run that follow what is there. With sync it returns
-	// once they are durable; either all are stored or none.
+	// Append stores events of one run that follow what is there. With sync it returns
+	// once they are durable, and everything before them; either all are stored or none. Events that do
+	// not follow what is there are an [ErrConflict].
 	Append(ctx context.Context, events []Event, sync bool) error
-	// Read returns the events of a run with Seq ≥ from, in order.
+	// Read returns the events of a run with Seq ≥ from, in order; none if there is no such run.
 	Read(ctx context.Context, run string, from int64) ([]Event, error)
 	// Runs returns the runs, newest first, at most limit of them (0: all).
 	Runs(ctx context.Context, limit int) ([]RunInfo, error)
@@ -61,6 +129,42 @@ type RunInfo struct {
 	Agent  string    `json:"agent"`
 	Start  time.Time `json:"start"`
 	End    time.Time `json:"end,omitzero"`
-	Status string    `json:"status"` // "running" until it has a RunEnd
+	Status string    `json:"status"` // of its last event if that is a RunEnd, else StatusRunning; "unknown" if it was redacted
 	Events int64     `json:"events"`
+	Head   string    `json:"head"` // hash of the last event: [VerifyWhole] takes it
+}
+
+// follow returns the line of a run's list after events of one run were appended to it,
+// in a store that had it as r before.
+func (r RunInfo) follow(events []Event) (RunInfo, error) {
+	for _, e := range events {
+		if e.Seq != r.Events+1 || r.Events > 0 && e.Run != r.ID {
+			return r, fmt.Errorf("journal: run %s: got event %d, want %d: %w", e.Run, e.Seq, r.Events+1, ErrConflict)
+		}
+		r.ID, r.Events, r.Head = e.Run, e.Seq, e.Hash
+		r.End, r.Status = time.Time{}, StatusRunning
+		switch e.Type {
+		case RunStart:
+			if !e.Redacted() {
+				start, err := Decode[RunStarted](e)
+				if err != nil {
+					return r, err
+				}
+				r.Agent = start.Agent
+			}
+		case RunEnd:
+			r.End, r.Status = e.Time, statusUnknown
+			if !e.Redacted() {
+				end, err := Decode[RunEnded](e)
+				if err != nil {
+					return r, err
+				}
+				r.Status = end.Status
+			}
+		}
+		if e.Seq == 1 {
+			r.Start = e.Time
+		}
+	}
+	return r, nil
 }

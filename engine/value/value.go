@@ -257,6 +257,27 @@ func relabelAll(in []Value, f func(label.Label) label.Label) []Value {
 	return out
 }
 
+// Rewrite returns a copy of the tree in which f has replaced each node, keys
+// too, from the root down: what is below a node is that of the node that f returned.
+func (v Value) Rewrite(f func(Value) Value) Value {
+	out := f(v)
+	for left := []*Value{&out}; len(left) > 0; {
+		n := left[len(left)-1]
+		left = left[:len(left)-1]
+		if n.Scalar() {
+			continue
+		}
+		n.Keys, n.Items = slices.Clone(n.Keys), slices.Clone(n.Items)
+		for _, part := range [][]Value{n.Keys, n.Items} {
+			for i := range part {
+				part[i] = f(part[i])
+				left = append(left, &part[i])
+			}
+		}
+	}
+	return out
+}
+
 // Joined returns a copy of the tree with l joined to every label.
 func (v Value) Joined(l label.Label) Value {
 	return v.Relabel(func(m label.Label) label.Label { return m.Join(l) })

@@ -1,0 +1,133 @@
+package journal
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"callgate/engine/label"
+	"callgate/engine/value"
+)
+
+// SecretTag is the tag of what never arrives in a journal.
+const SecretTag = "secret"
+
+// masker puts digests in the place of secret data. The digests are keyed by a random key
+// that is never stored, so that they show within one process's part of a run that two secrets are
+// equal, and nothing else.
+type masker struct {
+	key [32]byte
+}
+
+func newMasker() *masker {
+	m := new(masker)
+	rand.Read(m.key[:])
+	return m
+}
+
+// maskable is a payload that holds data with labels: masked returns a copy in which what is secret is masked.
+type maskable interface {
+	masked(m *masker) any
+}
+
+func (m *masker) digest(data []byte) string {
+	h := hmac.New(sha256.New, m.key[:])
+	h.Write(data)
+	return "masked:" + hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// value masks every secret node of a tree, with all that is below it. The string that
+// stands in its place carries the labels of all that it replaces.
+func (m *masker) value(v value.Value) value.Value {
+	if !v.Deep().HasTag(SecretTag) {
+		return v
+	}
+	return v.Rewrite(func(n value.Value) value.Value {
+		if n.Label.HasTag(SecretTag) || !n.Scalar() && n.Structure.HasTag(SecretTag) {
+			return value.StringOf(m.digest(n.AppendPlain(nil)), n.Deep())
+		}
+		return n
+	})
+}
+
+// text masks a text that has a label.
+func (m *masker) text(s string, l label.Label) string {
+	if s == "" || !l.HasTag(SecretTag) {
+		return s
+	}
+	return m.digest([]byte(s))
+}
+
+func (p RunStarted) masked(m *masker) any {
+	p.Inputs = slices.Clone(p.Inputs)
+	for i := range p.Inputs {
+		p.Inputs[i].Value = m.value(p.Inputs[i].Value)
+	}
+	return p
+}
+
+func (p TurnStarted) masked(m *masker) any {
+	p.Program = m.text(p.Program, p.Author)
+	return p
+}
+
+func (p ModelReplied) masked(m *masker) any {
+	p.Text = m.text(p.Text, p.Context)
+	return p
+}
+
+// A policy's messages may quote what it was asked about.
+func (p DecisionMade) masked(m *masker) any {
+	all := p.PC
+	p.Args = slices.Clone(p.Args)
+	for i := range p.Args {
+		all = all.Join(p.Args[i].Value.Deep())
+		p.Args[i].Value = m.value(p.Args[i].Value)
+	}
+	p.Decision.Reasons = slices.Clone(p.Decision.Reasons)
+	for i := range p.Decision.Reasons {
+		p.Decision.Reasons[i].Message = m.text(p.Decision.Reasons[i].Message, all)
+	}
+	p.Decision.Approvals = slices.Clone(p.Decision.Approvals)
+	for i := range p.Decision.Approvals {
+		p.Decision.Approvals[i].Message = m.text(p.Decision.Approvals[i].Message, all)
+	}
+	return p
+}
+
+func (p CallEnded) masked(m *masker) any {
+	if p.Value != nil {
+		v := m.value(*p.Value)
+		p.Value = &v
+	}
+	p.Text = m.text(p.Text, p.Label)
+	return p
+}
+
+func (p EndorsementMade) masked(m *masker) any {
+	p.Why = m.text(p.Why, p.From)
+	return p
+}
+
+// The text about a value that stayed hidden says nothing of its data.
+func (p Observed) masked(m *masker) any {
+	if p.Shown {
+		p.Text = m.text(p.Text, p.Label)
+	}
+	return p
+}
+
+func (p ProgramEnded) masked(m *masker) any {
+	p.Message = m.text(p.Message, p.Label)
+	return p
+}
+
+func (p RunEnded) masked(m *masker) any {
+	if p.Answer != nil {
+		v := m.value(*p.Answer)
+		p.Answer = &v
+	}
+	return p
+}

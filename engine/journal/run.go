@@ -1,0 +1,227 @@
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options are the settings of a [Run]. The zero Options are the usual ones.
+type Options struct {
+	Now func() time.Time // nil: [time.Now]
+}
+
+// Run appends to the journal of one run. It is safe for concurrent use.
+type Run struct {
+	id    string
+	store Store
+	now   func() time.Time
+	mask  *masker
+
+	mu       sync.Mutex
+	seq      int64  // of the last event
+	head     string // its hash
+	ended    bool   // the last event is a RunEnd
+	dead     error  // why nothing is recorded any more
+	watchers []func(Event)
+}
+
+// Entry is an event to be appended.
+type Entry struct {
+	Type    Type
+	Call    string // the call's id, if it is about one
+	Payload any    // of the Go type that stands beside the Type, or a pointer to one
+}
+
+// Begin starts a run in a store. Its id is made up if run is "": it sorts by
+// time and cannot be guessed. Otherwise run has 1 to 64 letters, digits, dots, dashes and
+// underscores. Nothing is stored before the first [Run.Append], which must be of the [RunStart] and fails
+// with [ErrConflict] if the store has a run of that id.
+func Begin(ctx context.Context, s Store, run string, o Options) (*Run, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r := newRun(s, run, o)
+	if run == "" {
+		r.id = newID(r.now())
+	}
+	if err := checkID(r.id); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Resume goes on with a run that has not ended or waits for somebody, and returns its
+// events so far, verified. Two who resume one run are told apart by the store: the one who appends second gets
+// [ErrConflict]. Other errors are [ErrNoRun], [ErrEnded], [ErrNewer] and [*ChainError].
+func Resume(ctx context.Context, s Store, run string, o Options) (*Run, []Event, error) {
+	events, err := s.Read(ctx, run, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(events) == 0 {
+		return nil, nil, fmt.Errorf("journal: run %q: %w", run, ErrNoRun)
+	}
+	if err := Verify(events); err != nil {
+		return nil, nil, err
+	}
+	r := newRun(s, run, o)
+	last := events[len(events)-1]
+	r.seq, r.head = last.Seq, last.Hash
+	if last.Type == RunEnd {
+		end, err := Decode[RunEnded](last)
+		if err != nil {
+			return nil, nil, err
+		}
+		if end.Status != StatusWaiting {
+			return nil, nil, fmt.Errorf("journal: run %s: %w: %s", run, ErrEnded, end.Status)
+		}
+	}
+	return r, events, nil
+}
+
+func newRun(s Store, id string, o Options) *Run {
+	r := &Run{id: id, store: s, now: o.Now, mask: newMasker()}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	return r
+}
+
+// ID returns the run's id.
+func (r *Run) ID() string { return r.id }
+
+// Head returns the number and the hash of the last event: 0 and "" before the first.
+func (r *Run) Head() (seq int64, hash string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seq, r.head
+}
+
+// Watch calls f for every later event, in order, after it was stored. f must be quick and must
+// not call the Run.
+func (r *Run) Watch(f func(Event)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watchers = append(r.watchers, f)
+}
+
+// Append records one event: it masks what is secret, chains the event to the last one,
+// stores it and calls the watchers. With sync it returns once the event is durable. An event that
+// has begun to be recorded is recorded even if ctx ends meanwhile.
+//
+// After an error the event is not recorded, and what it stands for must not be done. If it was the
+// store that failed, the run is dead: every later Append returns the same error. After a [RunEnd]
+// every Append returns [ErrEnded].
+func (r *Run) Append(ctx context.Context, t Type, call string, payload any, sync bool) (Event, error) {
+	events, err := r.AppendAll(ctx, sync, Entry{t, call, payload})
+	if err != nil {
+		return Event{}, err
+	}
+	return events[0], nil
+}
+
+// AppendAll is [Run.Append] for several events in one transaction: all of them are recorded, or none.
+func (r *Run) AppendAll(ctx context.Context, sync bool, entries ...Entry) ([]Event, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dead != nil {
+		return nil, r.dead
+	}
+	seq, head, ended := r.seq, r.head, r.ended
+	now := r.now().UTC().Round(0) // the same for all: they happen together
+	events := make([]Event, len(entries))
+	for i, in := range entries {
+		if ended {
+			return nil, fmt.Errorf("journal: run %s: %s: %w", r.id, in.Type, ErrEnded)
+		}
+		if (seq == 0) != (in.Type == RunStart) {
+			return nil, fmt.Errorf("journal: run %s: event %d: got %s; %s is the first event and no other", r.id, seq+1, in.Type, RunStart)
+		}
+		payload, err := r.marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("journal: run %s: %s: %w", r.id, in.Type, err)
+		}
+		ended = in.Type == RunEnd
+		seq++
+		events[i] = seal(head, Event{Run: r.id, Seq: seq, Time: now, Type: in.Type, Call: in.Call, Payload: payload})
+		head = events[i].Hash
+	}
+	if err := r.store.Append(context.WithoutCancel(ctx), events, sync); err != nil {
+		r.dead = fmt.Errorf("journal: run %s is not recorded any more: %w", r.id, err)
+		return nil, r.dead
+	}
+	r.seq, r.head, r.ended = seq, head, ended
+	for _, e := range events {
+		for _, f := range r.watchers {
+			f(e)
+		}
+	}
+	return events, nil
+}
+
+// marshal checks that a payload has its event's Go type, masks and encodes it.
+func (r *Run) marshal(in Entry) (json.RawMessage, error) {
+	v := reflect.ValueOf(in.Payload)
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	want, known := payloads[in.Type]
+	if !known {
+		return nil, fmt.Errorf("no such type of event")
+	}
+	if !v.IsValid() || v.Type() != want {
+		return nil, fmt.Errorf("payload: got Go type %T, want %s", in.Payload, want)
+	}
+	payload := v.Interface()
+	if start, ok := payload.(RunStarted); ok {
+		start.Schema = Schema
+		payload = start
+	}
+	if m, ok := payload.(maskable); ok {
+		payload = m.masked(r.mask)
+	}
+	b, err := json.Marshal(payload)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > MaxPayload {
+		return nil, fmt.Errorf("payload: got %d bytes, want at most %d", len(b), MaxPayload)
+	}
+	return b, nil
+}
+
+const idLetters = "0123456789abcdefghjkmnpqrstvwxyz" // 32, none that is easily mistaken for another
+
+// newID returns an id such as 20261201-100000123-k7q2m9xw4d: the time in UTC to the
+// millisecond, and 50 random bits.
+func newID(now time.Time) string {
+	var b [10]byte
+	rand.Read(b[:])
+	for i := range b {
+		b[i] = idLetters[b[i]%32]
+	}
+	stamp := strings.Replace(now.UTC().Format("20060102-150405.000"), ".", "", 1)
+	return stamp + "-" + string(b[:])
+}
+
+// checkID refuses an id that would not make a file's name or a word on a command line.
+func checkID(id string) error {
+	ok := 0 < len(id) && len(id) <= 64 && id[0] != '-' && id[0] != '.'
+	for i := 0; ok && i < len(id); i++ {
+		c := id[i]
+		ok = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '-' || c == '_'
+	}
+	if !ok {
+		return fmt.Errorf("journal: run id: got %q, want 1 to 64 letters, digits, dots, dashes or underscores, with no dot or dash first", id)
+	}
+	return nil
+}

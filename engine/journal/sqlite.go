@@ -1,0 +1,446 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// applicationID marks a database as a journal of ours, in SQLite's header ("CGJL").
+	applicationID = 0x43474a4c
+
+	// lockWait is how long a store waits for another process that writes to the same file.
+	lockWait = 5 * time.Second
+
+	// groupEvents is how many events may share a commit, about.
+	groupEvents = 512
+)
+
+// The hash, digest and salt stand as text, so that stock tools show what an export shows. The list
+// of runs repeats what the events say: it is updated in the same transaction.
+const schemaSQL = `
+CREATE TABLE runs (
+	n      INTEGER PRIMARY KEY,
+	id     TEXT NOT NULL UNIQUE,
+	agent  TEXT NOT NULL,
+	start  TEXT NOT NULL,
+	end    TEXT NOT NULL,
+	status TEXT NOT NULL,
+	events INTEGER NOT NULL,
+	head   TEXT NOT NULL
+) STRICT;
+CREATE TABLE events (
+	run     INTEGER NOT NULL REFERENCES runs (n),
+	seq     INTEGER NOT NULL,
+	time    TEXT NOT NULL,
+	type    TEXT NOT NULL,
+	call    TEXT NOT NULL,
+	payload BLOB,
+	salt    TEXT NOT NULL,
+	digest  TEXT NOT NULL,
+	hash    TEXT NOT NULL,
+	PRIMARY KEY (run, seq)
+) STRICT, WITHOUT ROWID;`
+
+// SQLite is a [Store] in one SQLite file, with its write-ahead log beside it. Other processes may
+// read and write the same file. What was appended with sync survives a power cut, as far as
+// the disk keeps its word; the rest survives the end of the process, however sudden.
+//
+// Appends that come while one is being committed share the next commit.
+type SQLite struct {
+	path string
+	db   *sql.DB // for reading
+
+	mu      sync.Mutex
+	waiting []*appending
+	leading bool // somebody is committing, and will look at waiting again
+	closed  bool
+	idle    sync.Cond // nobody is committing
+
+	// of whoever is leading:
+	conn *sql.Conn
+	stmt map[string]*sql.Stmt
+	full bool // the connection's synchronous is FULL, else NORMAL
+}
+
+// appending is one call of Append that waits to be committed.
+type appending struct {
+	events []Event
+	sync   bool
+	done   chan error // gets the outcome, or errLead
+}
+
+// errLead tells one who waits that the next commit is its own to make.
+var errLead = errors.New("lead")
+
+// Open opens the journal in a file, and makes it, readable by its owner only, and its folder if
+// they are not there. A file that is something else, is damaged, is
+// from a newer version ([ErrNewer]), is locked or cannot be written is an error that says so.
+func Open(path string) (*SQLite, error) {
+	if err := create(path); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	query := url.Values{
+		"_pragma": {
+			fmt.Sprintf("busy_timeout(%d)", lockWait.Milliseconds()),
+			"synchronous(NORMAL)", "foreign_keys(ON)", "cell_size_check(ON)", "trusted_schema(OFF)",
+			"journal_size_limit(67108864)",
+		},
+		"_defensive": {"1"}, "_dqs": {"0"}, "_error_rc": {"1"},
+	}
+	// The path of a URI is absolute here: SQLite takes a relative one for an authority if it begins with two slashes.
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: query.Encode()}).String())
+	if err != nil {
+		return nil, fmt.Errorf("journal: %s: %w", path, err)
+	}
+	s := &SQLite{path: path, db: db, stmt: map[string]*sql.Stmt{}}
+	s.idle.L = &s.mu
+	if err := s.prepare(context.Background()); err != nil {
+		s.db.Close()
+		return nil, s.explain(err)
+	}
+	return s, nil
+}
+
+// create makes the file and its folder, before SQLite would with wider permissions.
+func create(path string) error {
+	if path == "" || strings.ContainsRune(path, 0) {
+		return fmt.Errorf("path: got %q, want the name of a file", path)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	// The name must be as durable as what will be written under it.
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) {
+		return err
+	}
+	return nil
+}
+
+// prepare takes the connection that writes, checks or makes the schema, and compiles the statements.
+func (s *SQLite) prepare(ctx context.Context) error {
+	var err error
+	if s.conn, err = s.db.Conn(ctx); err != nil {
+		return err
+	}
+	var app, version, tables int64
+	err = errors.Join(
+		s.conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app),
+		s.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version),
+		s.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
+	)
+	switch {
+	case err != nil:
+		return err
+	case tables > 0 && app != applicationID:
+		return errors.New("a SQLite database, but not a journal: name another file")
+	case version > Schema:
+		return fmt.Errorf("has schema %d, this version reads up to %d: %w", version, Schema, ErrNewer)
+	}
+	if err := s.conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(new(string)); err != nil {
+		return err
+	}
+	if tables == 0 {
+		if err := s.makeSchema(ctx); err != nil {
+			return err
+		}
+	}
+	for name, text := range map[string]string{
+		"begin":    "BEGIN IMMEDIATE",
+		"commit":   "COMMIT",
+		"rollback": "ROLLBACK",
+		"run":      "SELECT n, agent, start, end, status, events, head FROM runs WHERE id = ?",
+		"add":      "INSERT INTO runs (id, agent, start, end, status, events, head) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		"update":   "UPDATE runs SET end = ?, status = ?, events = ?, head = ? WHERE n = ?",
+		"event":    "INSERT INTO events (run, seq, time, type, call, payload, salt, digest, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	} {
+		if s.stmt[name], err = s.conn.PrepareContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeSchema makes the tables, unless another process was first.
+func (s *SQLite) makeSchema(ctx context.Context) (err error) {
+	if _, err := s.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_, undo := s.conn.ExecContext(ctx, "ROLLBACK")
+			err = errors.Join(err, undo)
+		}
+	}()
+	var tables int
+	if err := s.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return err
+	}
+	if tables == 0 {
+		pragmas := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, Schema)
+		if _, err := s.conn.ExecContext(ctx, pragmas+schemaSQL); err != nil {
+			return err
+		}
+	}
+	_, err = s.conn.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+// Append implements [Store]. It does not heed the end of ctx once it has begun.
+func (s *SQLite) Append(ctx context.Context, events []Event, sync bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	a := &appending{events: events, sync: sync, done: make(chan error, 1)}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.waiting = append(s.waiting, a)
+	first := !s.leading
+	s.leading = true
+	s.mu.Unlock()
+	if !first {
+		if err := <-a.done; err != errLead {
+			return err
+		}
+	}
+	s.lead(context.WithoutCancel(ctx))
+	return <-a.done
+}
+
+// lead commits those who wait, the caller among them, and leaves the next commit to the next one who waits.
+func (s *SQLite) lead(ctx context.Context) {
+	s.mu.Lock()
+	n, events := 0, 0
+	for n < len(s.waiting) && (n == 0 || events+len(s.waiting[n].events) <= groupEvents) {
+		events += len(s.waiting[n].events)
+		n++
+	}
+	group := s.waiting[:n:n]
+	s.waiting = s.waiting[n:]
+	s.mu.Unlock()
+
+	err := s.commit(ctx, group)
+	for _, a := range group {
+		if err != nil && len(group) > 1 {
+			// One of them spoilt it for all: each on its own.
+			a.done <- s.commit(ctx, []*appending{a})
+			continue
+		}
+		a.done <- err
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) > 0 {
+		s.waiting[0].done <- errLead
+		return
+	}
+	s.leading = false
+	s.idle.Broadcast()
+}
+
+// commit stores the events of a group in one transaction.
+func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
+	full := false
+	for _, a := range group {
+		full = full || a.sync
+	}
+	if full != s.full {
+		// Not a statement made beforehand: SQLite obeys this pragma while it compiles it.
+		text := "PRAGMA synchronous = NORMAL"
+		if full {
+			text = "PRAGMA synchronous = FULL"
+		}
+		if _, err := s.conn.ExecContext(ctx, text); err != nil {
+			return s.explain(err)
+		}
+		s.full = full
+	}
+	if err := s.exec(ctx, "begin"); err != nil {
+		return s.explain(err)
+	}
+	for _, a := range group {
+		if err = s.insert(ctx, a.events); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = s.exec(ctx, "commit")
+	}
+	if err != nil {
+		// SQLite has undone it already if the disk is full or failed.
+		if undo := s.exec(ctx, "rollback"); undo != nil && !noTransaction(undo) {
+			err = errors.Join(err, undo)
+		}
+		return s.explain(err)
+	}
+	return nil
+}
+
+// insert stores events of one run and brings the list of runs up to date.
+func (s *SQLite) insert(ctx context.Context, events []Event) error {
+	var n int64
+	var end, start string
+	before := RunInfo{ID: events[0].Run}
+	err := s.stmt["run"].QueryRowContext(ctx, before.ID).
+		Scan(&n, &before.Agent, &start, &end, &before.Status, &before.Events, &before.Head)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	after, err := before.follow(events)
+	if err != nil {
+		return err
+	}
+	if before.Events == 0 {
+		res, err := s.stmt["add"].ExecContext(ctx, after.ID, after.Agent, timeText(after.Start), timeText(after.End), after.Status, after.Events, after.Head)
+		if err != nil {
+			return err
+		}
+		if n, err = res.LastInsertId(); err != nil {
+			return err
+		}
+	} else if err := s.exec(ctx, "update", timeText(after.End), after.Status, after.Events, after.Head, n); err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := s.exec(ctx, "event", n, e.Seq, timeText(e.Time), string(e.Type), e.Call, []byte(e.Payload), e.Salt, e.Digest, e.Hash); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *SQLite) exec(ctx context.Context, stmt string, args ...any) error {
+	_, err := s.stmt[stmt].ExecContext(ctx, args...)
+	return err
+}
+
+// Read implements [Store].
+func (s *SQLite) Read(ctx context.Context, run string, from int64) ([]Event, error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT seq, time, type, call, payload, salt, digest, hash
+		FROM events WHERE run = (SELECT n FROM runs WHERE id = ?) AND seq >= ? ORDER BY seq`, run, from)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	defer rows.Close()
+	var events []Event
+	for rows.Next() {
+		e := Event{Run: run}
+		var at string
+		var payload []byte
+		if err := rows.Scan(&e.Seq, &at, &e.Type, &e.Call, &payload, &e.Salt, &e.Digest, &e.Hash); err != nil {
+			return nil, s.explain(err)
+		}
+		if e.Time, err = parseTime(at); err != nil {
+			return nil, fmt.Errorf("journal: %s: event %d of run %s: %w", s.path, e.Seq, run, err)
+		}
+		e.Payload = payload
+		events = append(events, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.explain(err)
+	}
+	return events, nil
+}
+
+// Runs implements [Store]. Newest first is by the order of their beginning, whatever the clock said.
+func (s *SQLite) Runs(ctx context.Context, limit int) ([]RunInfo, error) {
+	if limit <= 0 {
+		limit = -1
+	}
+	rows, err := s.db.QueryContext(ctx, "SELECT id, agent, start, end, status, events, head FROM runs ORDER BY n DESC LIMIT ?", limit)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	defer rows.Close()
+	var out []RunInfo
+	for rows.Next() {
+		var r RunInfo
+		var start, end string
+		if err := rows.Scan(&r.ID, &r.Agent, &start, &end, &r.Status, &r.Events, &r.Head); err != nil {
+			return nil, s.explain(err)
+		}
+		var bad [2]error
+		r.Start, bad[0] = parseTime(start)
+		r.End, bad[1] = parseTime(end)
+		if err := errors.Join(bad[:]...); err != nil {
+			return nil, fmt.Errorf("journal: %s: run %s: %w", s.path, r.ID, err)
+		}
+		out = append(out, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.explain(err)
+	}
+	return out, nil
+}
+
+// Close waits for appends under way and closes the file. Appends after it return [ErrClosed].
+func (s *SQLite) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	for s.leading {
+		s.idle.Wait()
+	}
+	var errs []error
+	for _, stmt := range s.stmt {
+		errs = append(errs, stmt.Close())
+	}
+	errs = append(errs, s.conn.Close(), s.db.Close())
+	if err := errors.Join(errs...); err != nil {
+		return s.explain(err)
+	}
+	return nil
+}
+
+// timeText is how a time stands in the database: "" if it is none.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+func parseTime(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(time.RFC3339Nano, s)
+}

@@ -44,12 +44,14 @@ type Agent struct {
 	Mode         string // react (default with a model), plan, program
 	Inputs       []Input
 	Tools        []Use
+	Toolsets     []Ref    // files with Toolset documents, resolved
 	Policies     []string // paths of policy files of its own, resolved: these may only deny or ask
 	Observe      string   // hide-untrusted (default), reveal, policy
 	Limits       Limits
 	Isolation    string // none, process, container; "" means what policy says
 	Meter        int    // bits that endorsements and refusals may reveal; 0 means 256
 	Dir          string // folder of the file
+	File         string // path of the file
 	Digest       string // "sha256:…" of the file's text
 }
 
@@ -73,8 +75,17 @@ type Secret struct {
 type Input struct {
 	Name    string
 	Label   label.Label // from trust, readers and tags; trust defaults to untrusted, readers to the principal alone
-	Default *string
+	Private bool        // readers were left out: Label is for nobody until the principal is known, see [Input.For]
+	Default *string     // nil: a run must give it
 	Pos     Position
+}
+
+// For returns the input's label in a run on behalf of a principal.
+func (in *Input) For(principal string) label.Label {
+	if !in.Private || principal == "" {
+		return in.Label
+	}
+	return in.Label.WithReaders(label.Only(principal))
 }
 
 // Use grants tools: one toolset or tool, an MCP server, or a script. Exactly one of Name, MCP and Script is set.
@@ -83,6 +94,7 @@ type Use struct {
 	Options map[string]Option // everything else written beside "use"
 	MCP     *MCP
 	Script  string // path, resolved
+	Dir     string // folder of the file that grants it: what its paths are seen from
 	Pos     Position
 }
 
@@ -90,6 +102,7 @@ type Use struct {
 type Option struct {
 	Value any // nil, bool, int, float64, string, []any, map[string]any
 	Pos   Position
+	Key   Position // of the key
 }
 
 // MCP says how to reach an MCP server.
@@ -121,6 +134,7 @@ type Policy struct {
 	CEL    *CEL
 	Own    bool   // an agent's own policy: may only deny or ask
 	Dir    string // folder of the file
+	File   string // path of the file
 }
 
 // Match binds a policy; each list that is not empty must match. Entries are globs, in which
@@ -159,6 +173,8 @@ type Expr struct {
 	Name string
 	Text string
 	Pos  Position // of the text's first character
+
+	written *writing // how the text is written in its file; nil: as it is, line for line
 }
 
 // Rule is one CEL rule.
@@ -175,7 +191,7 @@ type Rule struct {
 	Count       int
 	OtherThan   []string
 	TTL         time.Duration
-	Obligations []map[string]any
+	Obligations []map[string]any // each has a "type"
 	Pos         Position
 }
 
@@ -188,6 +204,7 @@ type Host struct {
 	Principal Principal
 	State     string // state folder, resolved; "" means the user's
 	Dir       string
+	File      string // path of the file
 }
 
 // Principal is on whose behalf agents run.

@@ -1,0 +1,64 @@
+package spec
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// unit says how a quantity is written.
+type unit struct {
+	want    string // completes "want …"
+	pattern string // of its text form; the schema has it too
+	number  bool   // may be a plain number as well
+	parse   func(s string) (int64, error)
+}
+
+var (
+	counts = unit{
+		want: "a whole number such as 50, 200k or 5M", number: true,
+		pattern: `^[1-9][0-9]{0,17}[kMG]?$`,
+		parse:   scaled(map[string]int64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9}),
+	}
+	sizes = unit{
+		want: "a size such as 64KiB or 64MiB", number: true,
+		pattern: `^[1-9][0-9]{0,17}(B|kB|MB|GB|KiB|MiB|GiB)?$`,
+		parse:   scaled(map[string]int64{"": 1, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}),
+	}
+	durations = unit{
+		want:    "a duration such as 500ms, 30s, 15m or 1h30m",
+		pattern: `^([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h))+$`,
+		parse: func(s string) (int64, error) {
+			d, err := time.ParseDuration(s)
+			if err == nil && d <= 0 {
+				err = fmt.Errorf("nothing")
+			}
+			return int64(d), err
+		},
+	}
+)
+
+var quantity = regexp.MustCompile(`^([0-9]+)([A-Za-z]*)$`)
+
+// scaled parses a whole number of at least 1 with a unit.
+func scaled(units map[string]int64) func(string) (int64, error) {
+	return func(s string) (int64, error) {
+		m := quantity.FindStringSubmatch(s)
+		if m == nil {
+			return 0, fmt.Errorf("malformed")
+		}
+		n, err := strconv.ParseInt(m[1], 10, 64)
+		by, known := units[m[2]]
+		switch {
+		case err != nil || known && n > math.MaxInt64/by:
+			return 0, fmt.Errorf("too large")
+		case !known:
+			return 0, fmt.Errorf("unit %q", m[2])
+		case n == 0:
+			return 0, fmt.Errorf("nothing")
+		}
+		return n * by, nil
+	}
+}

@@ -79,6 +79,8 @@ type Tool struct {
 	// plain. An error that the program should tell apart is an [Error].
 	// Run must return when ctx ends and be safe for concurrent use.
 	Run func(ctx context.Context, in *Invocation) (any, error)
+
+	compiled *compiled // what prepare has made of the declaration
 }
 
 // Param is one parameter of a tool.
@@ -101,8 +103,9 @@ type Source struct {
 	Class label.Label // of the result as a whole; its sources are ignored
 
 	// Of names the resource, for the label's source: a text in which {args.NAME} is
-	// replaced by an argument and {item.NAME} by a field of the innermost element of a list.
-	// Only values at trust internal or better are inserted; others give "?".
+	// replaced by an argument and {item.NAME} by a field of the innermost element of a list that has it.
+	// Only values at trust internal or better are inserted; others give "?". What is
+	// not there, an argument left out or a field outside of any element, gives nothing.
 	Of string
 
 	// Fields override Class below a path: "[].body", ".total". The longest path wins.
@@ -151,15 +154,20 @@ type Set struct {
 	tools map[string]*Tool
 }
 
-// Add adds a tool; a second one of the same name is an error, and so is a
-// tool without a name, or one without Run.
+// Add adds a tool. A second one of the same name is an error, and so is a tool without a
+// name or Run, one whose schemas do not compile, with a sink of an unknown kind, or with a path or resource that
+// cannot be read.
 func (s *Set) Add(t *Tool) error {
 	switch {
 	case t.Name == "" || t.Run == nil:
 		return fmt.Errorf("tool %q: want a name and a Run function", t.Name)
 	case s.tools[t.Name] != nil:
 		return fmt.Errorf("tool %q: declared twice", t.Name)
-	case s.tools == nil:
+	}
+	if err := t.prepare(); err != nil {
+		return err
+	}
+	if s.tools == nil {
 		s.tools = map[string]*Tool{}
 	}
 	s.tools[t.Name] = t

@@ -356,8 +356,14 @@ func (f *Fields) Write(r *Request, w DocumentWriter) {
 	}
 	if f.leaf != 0 {
 		w.BeginList("leaves", len(r.Leaves))
-		for i := range r.Leaves {
-			f.writeLeaf(&r.Leaves[i], w)
+		if k, ok := w.(*keyWriter); ok {
+			for i := range r.Leaves { // most of a key is leaves: no dynamic calls
+				k.leaf(f, &r.Leaves[i])
+			}
+		} else {
+			for i := range r.Leaves {
+				f.writeLeaf(&r.Leaves[i], w)
+			}
 		}
 		w.EndList()
 	}

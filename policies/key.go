@@ -23,29 +23,35 @@ func (f *Fields) AppendKey(b []byte, r *Request) []byte {
 type keyWriter struct{ b []byte }
 
 func (w *keyWriter) text(s string) {
-	w.b = binary.AppendUvarint(w.b, uint64(len(s)))
+	w.size(len(s))
 	w.b = append(w.b, s...)
 }
 
+func (w *keyWriter) size(n int) {
+	if n < 0x80 {
+		w.b = append(w.b, byte(n))
+		return
+	}
+	w.b = binary.AppendUvarint(w.b, uint64(n))
+}
+
+// Begin writes nothing, but for the one object that may be absent: what follows End, or Dynamic, tells where an object ends.
 func (w *keyWriter) Begin(key string) {
-	if key == "state" { // the one object that may be absent
+	if key == "state" {
 		w.b = append(w.b, '@')
 	}
-	w.b = append(w.b, '{')
 }
 
 func (w *keyWriter) End() { w.b = append(w.b, '}') }
 
-func (w *keyWriter) BeginList(_ string, n int) {
-	w.b = binary.AppendUvarint(w.b, uint64(n))
-}
+func (w *keyWriter) BeginList(_ string, n int) { w.size(n) }
 
 func (w *keyWriter) EndList() {}
 
 func (w *keyWriter) String(_, s string) { w.text(s) }
 
 func (w *keyWriter) Strings(_ string, list []string) {
-	w.b = binary.AppendUvarint(w.b, uint64(len(list)))
+	w.size(len(list))
 	for _, s := range list {
 		w.text(s)
 	}
@@ -58,6 +64,37 @@ func (w *keyWriter) Bool(_ string, b bool) {
 		w.b = append(w.b, 1)
 	} else {
 		w.b = append(w.b, 0)
+	}
+}
+
+// leaf writes what Fields.writeLeaf does.
+func (w *keyWriter) leaf(f *Fields, l *Leaf) {
+	if f.leaf&leafPath != 0 {
+		w.text(l.Path)
+	}
+	if f.leaf&leafParam != 0 {
+		w.text(l.Param)
+	}
+	if f.leaf&leafValue != 0 {
+		w.Plain("", l.Value)
+	}
+	if f.leaf&leafNorm != 0 {
+		w.text(l.Norm)
+	}
+	if f.leaf&leafHost != 0 {
+		w.text(l.Host)
+	}
+	if f.leaf&leafSink != 0 {
+		w.text(l.Sink)
+	}
+	if f.leaf&leafTyped != 0 {
+		w.Bool("", l.Typed)
+	}
+	switch bits := labelFields(f.leaf) & allLabel; {
+	case bits&^(labelTrust|labelRank) != 0:
+		f.writeLabelFields(l.Label, bits, w)
+	case bits != 0:
+		w.b = append(w.b, byte(l.Label.Trust()))
 	}
 }
 

@@ -42,6 +42,14 @@ func (t Trust) String() string {
 	return fmt.Sprintf("Trust(%d)", uint8(t))
 }
 
+// valid returns t, or Untrusted if t is no level.
+func (t Trust) valid() Trust {
+	if t > System {
+		return Untrusted
+	}
+	return t
+}
+
 // ParseTrust is the inverse of [Trust.String].
 func ParseTrust(s string) (Trust, error) {
 	if i := slices.Index(trustNames[:], s); i >= 0 {
@@ -104,15 +112,7 @@ func (r Readers) Covers(s Readers) bool {
 	if r.public {
 		return true
 	}
-	if s.public {
-		return false
-	}
-	for _, p := range s.who {
-		if !r.Includes(p) {
-			return false
-		}
-	}
-	return true
+	return !s.public && subset(s.who, r.who, strings.Compare)
 }
 
 // Intersect returns those who are in both.
@@ -146,11 +146,16 @@ func compareSources(a, b Source) int {
 
 // Grant is one endorsement that a value's content depends on: a source of
 // lower trust selected one of 2^Bits values, and a policy or a person let the
-// selection through under a higher label.
+// selection through under a higher label. A grant without a call stands for
+// grants that the label no longer names.
 type Grant struct {
 	Call  string `json:"call"`  // the id of the call that endorsed
 	Trust Trust  `json:"trust"` // of the value before it was endorsed
-	Bits  int    `json:"bits"`
+	Bits  int    `json:"bits"`  // 0 to Unbounded
+}
+
+func compareGrants(a, b Grant) int {
+	return cmp.Or(strings.Compare(a.Call, b.Call), cmp.Compare(a.Trust, b.Trust), cmp.Compare(a.Bits, b.Bits))
 }
 
 // Choice sums up the grants of a label: text of the label's trust was
@@ -165,7 +170,7 @@ type Choice struct {
 const Unbounded = 1 << 20
 
 // MaxSources is how many sources (and how many grants) a label names; past it the
-// set is truncated and marked, see [Label.More].
+// set keeps the first ones in its order, and is marked, see [Label.More].
 const MaxSources = 64
 
 // class decides: its fields never change once made.
@@ -179,14 +184,17 @@ type class struct {
 // origin explains: its fields never change once made.
 type origin struct {
 	sources []Source // sorted set, MaxSources at most
-	grants  []Grant  // sorted by call, MaxSources at most
-	more    bool     // truncated
+	grants  []Grant  // sorted set, MaxSources at most; unnamedGrants, the least of all, is first in one that was truncated
+	more    bool     // sources were truncated
 }
+
+// unnamedGrants stands for grants that are no longer named: the worst that they can have been.
+var unnamedGrants = Grant{Trust: Untrusted, Bits: Unbounded}
 
 var (
 	top        = &class{anyTag: true}
 	bottom     = &class{trust: System, readers: Public()}
-	manyOrigin = &origin{more: true}
+	manyOrigin = &origin{more: true, grants: []Grant{unnamedGrants}}
 	noOrigin   = &origin{}
 )
 
@@ -205,10 +213,7 @@ func Bottom() Label { return Label{c: bottom} }
 
 // New returns a label. Tags and sources are sets: order and repetition do not matter.
 func New(t Trust, r Readers, tags []string, sources ...Source) Label {
-	if t > System {
-		t = Untrusted
-	}
-	l := Label{c: &class{trust: t, readers: r, tags: sortedSet(tags)}}
+	l := Label{c: &class{trust: t.valid(), readers: r, tags: sortedSet(tags)}}
 	if slices.Contains(tags, "*") {
 		l.c.tags, l.c.anyTag = nil, true
 	}
@@ -261,23 +266,23 @@ func (l Label) HasTag(tag string) bool {
 func (l Label) Sources() []Source { return l.origin().sources }
 
 // More reports whether there are sources, or grants, that the label no longer names.
-func (l Label) More() bool { return l.origin().more }
+func (l Label) More() bool {
+	o := l.origin()
+	return o.more || len(o.grants) > 0 && o.grants[0].Call == ""
+}
 
 // Grants returns the endorsements that the value depends on, sorted by call. The
 // caller must not change the slice.
 func (l Label) Grants() []Grant { return l.origin().grants }
 
 // Choice sums up the label's grants: the lowest trust that selected, and in
-// how many bits in all. The bits of a truncated label are [Unbounded] if it has any.
+// how many bits in all. Grants that are no longer named count as [Unbounded] bits of
+// untrusted choice.
 func (l Label) Choice() Choice {
-	o := l.origin()
 	c := Choice{Trust: System}
-	for _, g := range o.grants {
+	for _, g := range l.origin().grants {
 		c.Trust = min(c.Trust, g.Trust)
 		c.Bits = min(c.Bits+g.Bits, Unbounded)
-	}
-	if o.more {
-		c = Choice{Trust: Untrusted, Bits: Unbounded}
 	}
 	return c
 }
@@ -308,10 +313,10 @@ func (l Label) Equal(m Label) bool {
 // SameClass reports whether both have the same trust, readers and tags.
 func (l Label) SameClass(m Label) bool { return equalClass(l.class(), m.class()) }
 
-// WithTrust returns l with another trust.
+// WithTrust returns l with another trust; one that is no level is [Untrusted].
 func (l Label) WithTrust(t Trust) Label {
 	c := *l.class()
-	c.trust = min(t, System)
+	c.trust = t.valid()
 	return Label{&c, l.origin()}
 }
 
@@ -332,20 +337,22 @@ func (l Label) WithSources(sources ...Source) Label {
 	if len(sources) == 0 {
 		return l
 	}
-	o := &origin{sources: slices.SortedFunc(slices.Values(sources), compareSources)}
-	o.sources = slices.Compact(o.sources)
-	if len(o.sources) > MaxSources {
-		o.sources, o.more = o.sources[:MaxSources:MaxSources], true
-	}
+	o := &origin{sources: slices.Compact(slices.SortedFunc(slices.Values(sources), compareSources))}
+	o.truncate()
 	return Label{l.class(), joinOrigin(l.origin(), o)}
 }
 
-// WithGrant returns l with one more endorsement on which the value depends.
+// WithGrant returns l with one more endorsement on which the value depends. Bits
+// that are negative or past [Unbounded] are Unbounded.
 func (l Label) WithGrant(g Grant) Label {
+	g.Trust = g.Trust.valid()
+	if g.Bits < 0 || g.Bits > Unbounded {
+		g.Bits = Unbounded
+	}
 	return Label{l.class(), joinOrigin(l.origin(), &origin{grants: []Grant{g}})}
 }
 
-// WithoutSources returns the label's class alone.
+// WithoutSources returns the label's class alone, without sources and grants.
 func (l Label) WithoutSources() Label { return Label{l.class(), noOrigin} }
 
 func joinClass(a, b *class) *class {
@@ -379,12 +386,7 @@ func flows(a, b *class) bool {
 	if a.anyTag {
 		return false
 	}
-	for _, t := range a.tags {
-		if _, ok := slices.BinarySearch(b.tags, t); !ok {
-			return false
-		}
-	}
-	return true
+	return subset(a.tags, b.tags, strings.Compare)
 }
 
 func equalClass(a, b *class) bool {
@@ -399,31 +401,51 @@ func joinOrigin(a, b *origin) *origin {
 	case a == noOrigin:
 		return b
 	}
-	o := &origin{
+	o := origin{
 		sources: union(a.sources, b.sources, compareSources),
-		grants:  union(a.grants, b.grants, func(x, y Grant) int { return strings.Compare(x.Call, y.Call) }),
+		grants:  union(a.grants, b.grants, compareGrants),
 		more:    a.more || b.more,
 	}
+	o.truncate()
+	// Give an operand back if it is the result: who interns it need not look at it again.
+	switch {
+	case equalOrigin(&o, a):
+		return a
+	case equalOrigin(&o, b):
+		return b
+	}
+	return &o
+}
+
+// truncate brings an origin to its bounds. The first ones stay and a mark remains, so
+// that joins give the same in any order.
+func (o *origin) truncate() {
 	if len(o.sources) > MaxSources {
 		o.sources, o.more = o.sources[:MaxSources:MaxSources], true
 	}
 	if len(o.grants) > MaxSources {
-		o.grants, o.more = o.grants[:MaxSources:MaxSources], true
+		o.grants = union([]Grant{unnamedGrants}, o.grants, compareGrants)
+		o.grants = o.grants[:MaxSources:MaxSources]
 	}
-	return o
 }
 
 func equalOrigin(a, b *origin) bool {
 	return a == b || a.more == b.more && slices.Equal(a.sources, b.sources) && slices.Equal(a.grants, b.grants)
 }
 
-// union merges two sorted sets; it returns one of them unchanged if that is the result.
+// union merges two sorted sets. The result shares memory with one that has it all.
 func union[T any](a, b []T, compare func(T, T) int) []T {
 	if len(a) == 0 {
 		return b
 	}
 	if len(b) == 0 {
 		return a
+	}
+	if subset(b, a, compare) {
+		return a
+	}
+	if subset(a, b, compare) {
+		return b
 	}
 	out := make([]T, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -437,6 +459,21 @@ func union[T any](a, b []T, compare func(T, T) int) []T {
 		}
 	}
 	return append(append(out, a...), b...)
+}
+
+// subset reports whether all of the sorted set a is in the sorted set b.
+func subset[T any](a, b []T, compare func(T, T) int) bool {
+	if len(a) > len(b) {
+		return false
+	}
+	for _, x := range a {
+		i, ok := slices.BinarySearchFunc(b, x, compare)
+		if !ok {
+			return false
+		}
+		b = b[i+1:]
+	}
+	return true
 }
 
 func sortedSet(in []string) []string {

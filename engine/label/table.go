@@ -1,9 +1,6 @@
 package label
 
-import (
-	"encoding/binary"
-	"strconv"
-)
+import "encoding/binary"
 
 // ID names a label interned in a [Table]. The upper 20 bits are its
 // [ClassID], the lower 12 its set of sources. The zero ID is [TopID].
@@ -29,11 +26,12 @@ const (
 func (id ID) Class() ClassID { return ClassID(id >> originBits) }
 
 // A Table interns the labels of one session, and remembers joins. It is not
-// safe for concurrent use. Past 4,096 sets of sources, new sets collapse to
-// "many"; past 2^20 classes, new ones to Top.
+// safe for concurrent use. Past 4,096 sets of sources (with their grants), new sets collapse to
+// "many"; past 2^20 classes, new ones to Top's.
 type Table struct {
 	classes  []*class
 	origins  []*origin
+	classCap int
 	classKey map[string]uint32
 	originOf map[string]uint32
 	joins    map[uint64]ID
@@ -49,8 +47,17 @@ func NewTable() *Table {
 		classKey: map[string]uint32{keyOfClass(top): 0, keyOfClass(bottom): 1},
 		originOf: map[string]uint32{keyOfOrigin(manyOrigin): 0, keyOfOrigin(noOrigin): 1},
 		joins:    map[uint64]ID{},
+		classCap: maxClasses,
+		bytes:    tableBytes,
 	}
 }
+
+// Estimates of what a table holds, in bytes.
+const (
+	tableBytes = 8 << 10 // an empty one
+	entryBytes = 320     // a class or a set of sources, beside its key and strings
+	joinBytes  = 40
+)
 
 // Bytes returns an estimate of the memory that the table holds, for the session's budget.
 func (t *Table) Bytes() int64 { return t.bytes }
@@ -72,12 +79,12 @@ func (t *Table) internClass(c *class) uint32 {
 		return i
 	}
 	i := uint32(len(t.classes))
-	if i >= maxClasses {
+	if int(i) >= t.classCap {
 		return 0
 	}
 	t.classes = append(t.classes, c)
 	t.classKey[k] = i
-	t.bytes += int64(2*len(k)) + 160
+	t.bytes += int64(2*len(k)) + entryBytes
 	return i
 }
 
@@ -98,7 +105,7 @@ func (t *Table) internOrigin(o *origin) uint32 {
 	}
 	t.origins = append(t.origins, o)
 	t.originOf[k] = i
-	t.bytes += int64(2*len(k)) + 160
+	t.bytes += int64(2*len(k)) + entryBytes
 	return i
 }
 
@@ -128,7 +135,7 @@ func (t *Table) join(a, b ID) ID {
 		a, b = b, a
 	}
 	slot := &t.cache[(uint32(a)*0x9e3779b1^uint32(b)*0x85ebca6b)>>24]
-	if slot.a == a && slot.b == b && (a != 0 || b != 0) {
+	if slot.a == a && slot.b == b { // never an empty slot: a and b differ
 		return slot.j
 	}
 	k := uint64(a)<<32 | uint64(b)
@@ -136,7 +143,7 @@ func (t *Table) join(a, b ID) ID {
 	if !ok {
 		j = t.Intern(t.Label(a).Join(t.Label(b)))
 		t.joins[k] = j
-		t.bytes += 40
+		t.bytes += joinBytes
 	}
 	slot.a, slot.b, slot.j = a, b, j
 	return j
@@ -144,31 +151,38 @@ func (t *Table) join(a, b ID) ID {
 
 // Flows reports whether a flows to b (see [Label.FlowsTo]).
 func (t *Table) Flows(a, b ID) bool {
-	if a == b || a>>originBits == b>>originBits || a == BottomID || b>>originBits == 0 {
+	if a>>originBits == b>>originBits || a>>originBits == BottomID>>originBits || b>>originBits == TopID>>originBits {
 		return true
 	}
 	return t.join(a, b)>>originBits == b>>originBits
 }
 
-func keyOfClass(c *class) string {
-	b := []byte{byte(c.trust), flag(c.readers.public), flag(c.anyTag)}
-	b = appendStrings(b, c.readers.who)
-	return string(appendStrings(b, c.tags))
+func keyOfClass(c *class) string { return string(c.appendKey(nil)) }
+
+func keyOfOrigin(o *origin) string { return string(o.appendKey(nil)) }
+
+// AppendKey appends bytes that are the same for labels that are [Label.Equal], and
+// different for others: a key for maps. It is no form to store.
+func (l Label) AppendKey(b []byte) []byte { return l.origin().appendKey(l.class().appendKey(b)) }
+
+func (c *class) appendKey(b []byte) []byte {
+	b = append(b, byte(c.trust), flag(c.readers.public), flag(c.anyTag))
+	return appendStrings(appendStrings(b, c.readers.who...), c.tags...)
 }
 
-func keyOfOrigin(o *origin) string {
-	b := []byte{flag(o.more)}
+func (o *origin) appendKey(b []byte) []byte {
+	b = binary.AppendUvarint(append(b, flag(o.more)), uint64(len(o.sources)))
 	for _, s := range o.sources {
-		b = appendStrings(b, []string{s.Tool, s.Of, s.Field})
+		b = appendStrings(b, s.Tool, s.Of, s.Field)
 	}
-	b = append(b, '|')
 	for _, g := range o.grants {
-		b = appendStrings(b, []string{g.Call, g.Trust.String(), strconv.Itoa(g.Bits)})
+		b = appendStrings(b, g.Call)
+		b = binary.AppendUvarint(append(b, byte(g.Trust)), uint64(g.Bits))
 	}
-	return string(b)
+	return b
 }
 
-func appendStrings(b []byte, list []string) []byte {
+func appendStrings(b []byte, list ...string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, s := range list {
 		b = binary.AppendUvarint(b, uint64(len(s)))

@@ -2,83 +2,190 @@ package label
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // String returns the label's class as people write it: trust, readers, and
 // tags if any, such as "untrusted/public", "user/{ana,bob}" or
-// "internal/{}#pii#secret". [Parse] reads it back.
+// "internal/{}#pii#secret". [Parse] reads it back. In names, what has a meaning here, spaces and
+// what cannot be printed stand as "%" and two hex digits a byte; a name of no characters is "%".
 func (l Label) String() string {
-	var b strings.Builder
-	b.WriteString(l.Trust().String())
+	b := []byte(l.Trust().String())
 	if l.Readers().IsPublic() {
-		b.WriteString("/public")
+		b = append(b, "/public"...)
 	} else {
-		b.WriteString("/{" + strings.Join(l.Readers().Names(), ",") + "}")
+		b = append(b, "/{"...)
+		for i, p := range l.Readers().Names() {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendName(b, p)
+		}
+		b = append(b, '}')
+	}
+	if l.class().anyTag {
+		return string(append(b, "#*"...))
 	}
 	for _, t := range l.Tags() {
-		b.WriteString("#" + t)
+		b = appendName(append(b, '#'), t)
 	}
-	return b.String()
+	return string(b)
 }
 
-// Parse reads what [Label.String] writes. The readers may be left out: public.
+// special are the characters that have a meaning in a label's text. The asterisk, alone, is all of them.
+const special = "%,{}#/*"
+
+func appendName(b []byte, name string) []byte {
+	if name == "" {
+		return append(b, '%')
+	}
+	for len(name) > 0 {
+		r, n := utf8.DecodeRuneInString(name)
+		if r == utf8.RuneError && n == 1 || strings.ContainsRune(special, r) || r == ' ' || !unicode.IsPrint(r) {
+			for _, c := range []byte(name[:n]) {
+				b = fmt.Appendf(b, "%%%02X", c)
+			}
+		} else {
+			b = append(b, name[:n]...)
+		}
+		name = name[n:]
+	}
+	return b
+}
+
+func parseName(s string) (string, error) {
+	if s == "%" {
+		return "", nil
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case s[i] == '%':
+			c, err := strconv.ParseUint(s[i+1:min(i+3, len(s))], 16, 8)
+			if err != nil || i+3 > len(s) {
+				return "", fmt.Errorf("name %q: got %q, want %% and two hex digits", s, s[i:min(i+3, len(s))])
+			}
+			b = append(b, byte(c))
+			i += 2
+		case strings.ContainsRune(special, r) || r == utf8.RuneError && n == 1 || r == ' ' || !unicode.IsPrint(r):
+			return "", fmt.Errorf("name %q: got %q, want it as %% and hex digits: %q", s, s[i:i+n], appendName(nil, s[i:i+n]))
+		default:
+			b = append(b, s[i:i+n]...)
+			i += n - 1
+		}
+	}
+	if len(b) == 0 {
+		return "", errors.New("got a name of no characters, want one, or %")
+	}
+	return string(b), nil
+}
+
+// Parse reads what [Label.String] writes. The readers may be left out: public. The label has no sources.
 func Parse(s string) (Label, error) {
-	head, tags, _ := strings.Cut(s, "#")
-	trust, readers, given := strings.Cut(head, "/")
-	t, err := ParseTrust(trust)
+	l, err := parse(s)
 	if err != nil {
 		return Top(), fmt.Errorf("label %q: %w", s, err)
 	}
+	return l, nil
+}
+
+func parse(s string) (Label, error) {
+	head, rest, tagged := strings.Cut(s, "#")
+	trust, readers, given := strings.Cut(head, "/")
+	t, err := ParseTrust(trust)
+	if err != nil {
+		return Top(), err
+	}
 	r := Public()
 	if given && readers != "public" {
-		names, ok := strings.CutPrefix(readers, "{")
-		if names, ok = strings.CutSuffix(names, "}"); !ok {
-			return Top(), fmt.Errorf("label %q: readers: got %q, want public or {name,…}", s, readers)
+		if len(readers) < 2 || readers[0] != '{' || readers[len(readers)-1] != '}' {
+			return Top(), fmt.Errorf("readers: got %q, want public or {name,…}", readers)
 		}
 		r = Readers{}
-		if names != "" {
-			r = Only(strings.Split(names, ",")...)
+		if list := readers[1 : len(readers)-1]; list != "" {
+			names, err := parseNames(strings.Split(list, ","))
+			if err != nil {
+				return Top(), fmt.Errorf("readers: %w", err)
+			}
+			r = Only(names...)
 		}
 	}
-	var set []string
-	if tags != "" {
-		set = strings.Split(tags, "#")
+	if !tagged {
+		return New(t, r, nil), nil
 	}
-	return New(t, r, set), nil
+	if rest == "*" {
+		return New(t, r, []string{"*"}), nil
+	}
+	tags, err := parseNames(strings.Split(rest, "#"))
+	if err != nil {
+		return Top(), fmt.Errorf("tags: %w", err)
+	}
+	return New(t, r, tags), nil
+}
+
+// parseNames reads names; one that is "*" when read must have been written so, and means everything.
+func parseNames(in []string) ([]string, error) {
+	out := make([]string, len(in))
+	for i, s := range in {
+		name, err := parseName(s)
+		if err != nil {
+			return nil, err
+		}
+		if name == "*" {
+			return nil, fmt.Errorf("name %q: got *, want the name of one", s)
+		}
+		out[i] = name
+	}
+	return out, nil
 }
 
 type labelJSON struct {
-	Trust   Trust    `json:"trust"`
-	Readers []string `json:"readers"`
-	Tags    []string `json:"tags"`
-	Sources []Source `json:"sources"`
-	Grants  []Grant  `json:"grants,omitempty"`
-	More    bool     `json:"more"`
+	Trust   Trust     `json:"trust"`
+	Readers []string  `json:"readers"`
+	Tags    *[]string `json:"tags"`
+	Sources *[]Source `json:"sources"`
+	Grants  []Grant   `json:"grants,omitempty"`
+	More    bool      `json:"more"`
 }
 
-// MarshalJSON writes everything of the label, for wire and journal.
+// MarshalJSON writes everything of the label, for wire and journal. Readers and
+// tags are lists; ["*"] means everybody, every tag.
 func (l Label) MarshalJSON() ([]byte, error) {
-	return json.Marshal(labelJSON{l.Trust(), nonNil(l.Readers().Names()), nonNil(l.Tags()), nonNil(l.Sources()), l.Grants(), l.More()})
+	tags, sources := nonNil(l.Tags()), nonNil(l.Sources())
+	return json.Marshal(labelJSON{l.Trust(), nonNil(l.Readers().Names()), &tags, &sources, l.Grants(), l.origin().more})
 }
 
-// UnmarshalJSON reads what [Label.MarshalJSON] writes. A field left out leaves
-// its most restrictive value: an empty object is [Top] but for its sources and tags.
+// UnmarshalJSON reads what [Label.MarshalJSON] writes. A field left out has
+// its most restrictive value, so that an empty object is [Top]; grants left out are none if there are sources.
 func (l *Label) UnmarshalJSON(b []byte) error {
+	*l = Top()
 	var j labelJSON
 	if err := json.Unmarshal(b, &j); err != nil {
-		return err
+		return fmt.Errorf("label: %w", err)
 	}
-	*l = New(j.Trust, Only(j.Readers...), j.Tags, j.Sources...)
+	tags := []string{"*"}
+	if j.Tags != nil {
+		tags = *j.Tags
+	}
+	out := New(j.Trust, Only(j.Readers...), tags)
+	if j.Sources == nil {
+		out = Label{out.class(), manyOrigin}
+	} else {
+		out = out.WithSources(*j.Sources...)
+	}
 	for _, g := range j.Grants {
-		*l = l.WithGrant(g)
+		out = out.WithGrant(g)
 	}
 	if j.More {
-		o := *l.origin()
-		o.more = true
-		l.o = &o
+		out = Label{out.class(), joinOrigin(out.origin(), &origin{more: true})}
 	}
+	*l = out
 	return nil
 }
 
@@ -89,7 +196,7 @@ func nonNil[T any](s []T) []T {
 	return s
 }
 
-// Explain returns the sources of a label in words, shortest first, at most n of them:
+// Explain returns the sources of a label in words, in their order, at most n of them:
 // "mail.read 04-urgent.eml (body)". A label without sources gives "".
 func (l Label) Explain(n int) string {
 	var parts []string

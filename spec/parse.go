@@ -169,9 +169,13 @@ func diagnose(line, complaint string) (text, hint string, column int) {
 	}
 	column = runes(line, column)
 	has := func(s string) bool { return strings.Contains(complaint, s) }
+	first := (line + " ")[min(value-1, len(line))]
+	quote := first == '"' || first == '\''
 	switch {
 	case strings.Contains(line[:indent], "\t"):
 		return "a tab in the indentation, want spaces", "", runes(line, strings.Index(line, "\t")+1)
+	case quote && (has("unknown anchor") || has("alphabetic or numeric character")), (quote || first == '[' || first == '{') && has("did not find expected key"):
+		return "text after a value that has ended", "quote the whole of it", runes(line, value)
 	case has("unknown anchor"), has("alphabetic or numeric character"):
 		i := strings.IndexAny(line, "*&")
 		if i < 0 {
@@ -185,7 +189,7 @@ func diagnose(line, complaint string) (text, hint string, column int) {
 			return `a second ": " in one line`, `a text with ": " in it needs quotes`, runes(line, i+3+strings.Index(line[i+2:], ": "))
 		}
 		return "a key where none can be", "see that the line is indented as those beside it", column
-	case has("quoted scalar"):
+	case has("found unexpected end of stream"), has("found unexpected document indicator"):
 		return "the quote that begins here does not end", "", runes(line, max(1, strings.IndexAny(line, `"'`)+1))
 	case has("unknown escape character"), has("did not find expected hexdecimal number"):
 		return `a backslash in double quotes that begins no escape`, `write \\, or use single quotes`, runes(line, max(1, strings.Index(line, `\`)+1))
@@ -196,9 +200,6 @@ func diagnose(line, complaint string) (text, hint string, column int) {
 	case has("',' or '}'"):
 		return "a map in braces does not go on after this, or does not end", "want , or }; quote a text that has braces, quotes or commas in it", runes(line, max(1, strings.IndexByte(line, '{')+1))
 	case has("did not find expected key"), has("did not find expected '-' indicator"), has("block"):
-		if strings.IndexByte(`"'[{`, (line + " ")[min(value-1, len(line))]) >= 0 {
-			return "text after a value that has ended", "quote the whole of it", column
-		}
 		return "the line does not fit its surroundings", "see that it is indented as those beside it", column
 	case has("exceeded max depth"):
 		return fmt.Sprintf("nested deeper than %d", maxDepth), "", column

@@ -58,7 +58,7 @@ type key struct {
 // condition says which keys go with a value of another.
 type condition struct {
 	key   string
-	is    []string // values; "" stands for the key being left out
+	is    []string // values
 	wants []string // required then
 	any   []string // at least one is required then
 	bans  []string // not allowed then
@@ -356,17 +356,11 @@ func (c *checker) combinations(n *node, s *shape, path string) {
 		c.problem(n.pos, path, "", "missing %s: want at least one of them", orList(s.any))
 	}
 	for _, cond := range s.when {
-		v := n.get(cond.key)
-		if v != nil && v.kind != textNode || !slices.Contains(cond.is, v.str()) {
+		v := n.get(cond.key).str()
+		if !slices.Contains(cond.is, v) {
 			continue
 		}
-		if v != nil && v.text == "" {
-			continue
-		}
-		with := "without " + cond.key
-		if v != nil {
-			with = "with " + cond.key + " " + v.text
-		}
+		with := "with " + cond.key + " " + v
 		for _, name := range cond.wants {
 			if !has(name) && !slices.Contains(s.one, name) {
 				c.problem(n.pos, path, "", "missing %s, which goes %s", name, with)

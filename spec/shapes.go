@@ -60,7 +60,7 @@ func number(u unit, doc string) *shape { return &shape{form: quantityForm, unit:
 
 func enum(doc string, words ...string) *shape { return &shape{form: textForm, enum: words, doc: doc} }
 
-func flag(doc string) *shape { return &shape{form: boolForm, doc: doc} }
+func yesNo(doc string) *shape { return &shape{form: boolForm, doc: doc} }
 
 // document is the outermost map of a kind.
 func document(kind, doc string, named bool, spec *shape) *shape {
@@ -91,7 +91,7 @@ var useShape = &shape{form: caseForm, cases: []*shape{
 	{form: mapForm, doc: "The tools of an MCP server.", keys: []key{
 		{name: "mcp", required: true, shape: &shape{form: mapForm, doc: "How to reach the server.", one: []string{"command", "url"}, keys: []key{
 			{name: "command", shape: &shape{form: listForm, item: &shape{form: textForm, empty: true}, some: true, doc: "The program to start and its arguments."}},
-			{name: "url", shape: &shape{form: textForm, pattern: patternURL, want: "a URL that begins with https:// or http:// and holds no password", doc: "Where the server listens."}},
+			{name: "url", shape: &shape{form: textForm, pattern: patternURL, secret: true, want: "a URL that begins with https:// or http:// and holds no password", doc: "Where the server listens."}},
 		}}},
 		{name: "pin", shape: path("File that keeps the server's tools as they were when they were accepted.")},
 	}},
@@ -232,7 +232,7 @@ var toolsetShape = &shape{form: mapForm, keys: []key{
 		{name: "of", shape: text("What the result comes from, for people: a text in which {args.NAME} and {item.NAME} are replaced.")},
 		{name: "fields", shape: &shape{form: freeForm, item: labelText, want: "a map from paths to labels", doc: "Labels of parts of its result: [].body, .total. The longest path wins."}},
 		{name: "structure", shape: with(labelText, "Label of lengths, order and keys of its result. An assumption: check names it.")},
-		{name: "idempotent", def: "as the tool declares", shape: flag("Whether a second call with the same key has no further effect.")},
+		{name: "idempotent", def: "as the tool declares", shape: yesNo("Whether a second call with the same key has no further effect.")},
 		{name: "timeout", def: "as the tool declares", shape: number(durations, "How long one call may take.")},
 	}}}},
 }}

@@ -32,6 +32,10 @@ type Table struct {
 	classes  []*class
 	origins  []*origin
 	classCap int
+
+	// collapsed says that Top, or what collapsed to it, was interned: Top's class and many sources.
+	collapsed struct{ class, origin bool }
+
 	classKey map[string]uint32
 	originOf map[string]uint32
 	joins    map[uint64]ID
@@ -70,16 +74,19 @@ func (t *Table) Intern(l Label) ID {
 func (t *Table) internClass(c *class) uint32 {
 	switch c {
 	case top:
+		t.collapsed.class = true
 		return 0
 	case bottom:
 		return 1
 	}
 	k := keyOfClass(c)
 	if i, ok := t.classKey[k]; ok {
+		t.collapsed.class = t.collapsed.class || i == 0
 		return i
 	}
 	i := uint32(len(t.classes))
 	if int(i) >= t.classCap {
+		t.collapsed.class = true
 		return 0
 	}
 	t.classes = append(t.classes, c)
@@ -91,16 +98,19 @@ func (t *Table) internClass(c *class) uint32 {
 func (t *Table) internOrigin(o *origin) uint32 {
 	switch o {
 	case manyOrigin:
+		t.collapsed.origin = true
 		return 0
 	case noOrigin:
 		return 1
 	}
 	k := keyOfOrigin(o)
 	if i, ok := t.originOf[k]; ok {
+		t.collapsed.origin = t.collapsed.origin || i == 0
 		return i
 	}
 	i := uint32(len(t.origins))
 	if i >= maxOrigins {
+		t.collapsed.origin = true
 		return 0
 	}
 	t.origins = append(t.origins, o)
@@ -155,6 +165,22 @@ func (t *Table) Flows(a, b ID) bool {
 		return true
 	}
 	return t.join(a, b)>>originBits == b>>originBits
+}
+
+// Everything returns the join of every label that was interned or joined so far.
+func (t *Table) Everything() ID {
+	l := Bottom()
+	for i, c := range t.classes {
+		if i != 0 || t.collapsed.class {
+			l.c = joinClass(l.class(), c)
+		}
+	}
+	for i, o := range t.origins {
+		if i != 0 || t.collapsed.origin {
+			l.o = joinOrigin(l.origin(), o)
+		}
+	}
+	return t.Intern(l)
 }
 
 func keyOfClass(c *class) string { return string(c.appendKey(nil)) }

@@ -82,6 +82,30 @@ func TestPastItsClassesATableSaysTop(t *testing.T) {
 	}
 }
 
+func TestEverythingIsAboveWhatWasInterned(t *testing.T) {
+	table := NewTable()
+	if got := table.Label(table.Everything()); !got.Equal(Bottom()) {
+		t.Errorf("of nothing: got %v, want bottom", got)
+	}
+	table.Intern(New(User, Only("ana"), []string{"pii"}, Source{Tool: "a"}))
+	table.Intern(New(Internal, Public(), nil, Source{Tool: "b"}))
+	want := New(Internal, Only("ana"), []string{"pii"}, Source{Tool: "a"}, Source{Tool: "b"})
+	if got := table.Label(table.Everything()); !got.Equal(want) {
+		t.Errorf("got %v from %v, want %v from a and b", got, got.Sources(), want)
+	}
+	full := NewTable()
+	full.classCap = 3
+	for i := range 3 {
+		full.Intern(New(User, Only(fmt.Sprint(i)), nil))
+	}
+	table.Intern(New(Untrusted, Only(), []string{"*"}))
+	for name, table := range map[string]*Table{"Top was interned": table, "a class found no room": full} {
+		if got := table.Label(table.Everything()); !got.SameClass(Top()) {
+			t.Errorf("%s: got %v, want Top", name, got)
+		}
+	}
+}
+
 func TestAnIDOfAnotherTableIsTop(t *testing.T) {
 	if l := NewTable().Label(ID(1<<31 | 77)); !l.Equal(Top()) {
 		t.Errorf("got %v, want Top", l)

@@ -1,0 +1,166 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"callgate/builtins"
+	"callgate/engine/eval"
+	"callgate/engine/journal"
+	"callgate/engine/value"
+)
+
+const (
+	defaultTimeout = 30 * time.Second
+
+	// grace is how long a tool that was told to stop may take to do so. After that it is left
+	// behind, and what it still does is not known.
+	grace = 2 * time.Second
+
+	maxText = 2 << 10 // bytes of an error's text that a program sees
+)
+
+// failure is an error of a tool.
+type failure struct {
+	code   string
+	text   string // for the program, labels permitting
+	detail string // for people: the journal has it in place of text
+}
+
+// act executes a call that was decided and whose start is recorded, and records what
+// came of it.
+func (g *Gate) act(ctx context.Context, a *act) eval.Result {
+	begin := g.cfg.Clock()
+	var v value.Value
+	out, failed := a.run(ctx)
+	if failed == nil {
+		v, failed = g.receive(a, out)
+	}
+	ended := journal.CallEnded{Tool: a.name, Duration: g.cfg.Clock().Sub(begin)}
+	if failed == nil {
+		ended.Value, ended.Label = &v, v.Deep()
+	} else {
+		ended.Code, ended.Text, ended.Label = failed.code, cmp.Or(failed.detail, failed.text), a.lowered(a.outcome.Join(a.source))
+		g.mu.Lock()
+		g.counts.Failed++
+		g.mu.Unlock()
+	}
+	if err := g.record(ctx, journal.CallResult, a.id, ended, true); err != nil {
+		return eval.Result{Err: &eval.CallError{
+			Code: codeJournal, Text: a.name + ": the call was made, and what came of it could not be recorded: " + err.Error(),
+			Label: ended.Label.Join(a.history), Final: true,
+		}}
+	}
+	if failed != nil {
+		return eval.Result{Err: &eval.CallError{
+			Code: failed.code, Text: a.name + ": " + failed.text, Label: ended.Label, Final: failed.code == codeCancelled,
+		}}
+	}
+	return eval.Result{Value: v}
+}
+
+// run runs the tool within its time. A tool that panics has failed; one that does not stop when
+// it is told to is left behind.
+func (a *act) run(ctx context.Context) (any, *failure) {
+	in := &builtins.Invocation{Args: make(map[string]any, len(a.final.Keys)), Key: a.key, Now: a.now}
+	for i, k := range a.final.Keys {
+		in.Args[k.Str] = a.final.Items[i].Plain()
+	}
+	limit := cmp.Or(a.tool.Timeout, defaultTimeout)
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	type outcome struct {
+		result any
+		failed *failure
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		o := outcome{failed: &failure{code: codePanic, text: "the tool ended without a result"}}
+		defer func() {
+			if p := recover(); p != nil {
+				o = outcome{failed: &failure{codePanic, "the tool panicked", fmt.Sprintf("panic: %v\n%s", p, debug.Stack())}}
+			}
+			done <- o
+		}()
+		result, err := a.tool.Run(within, in)
+		o = outcome{result, failed(ctx, within, limit, err)}
+	}()
+	select {
+	case o := <-done:
+		return o.result, o.failed
+	case <-within.Done():
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case o := <-done:
+		return o.result, o.failed
+	case <-late.C:
+		f := failed(ctx, within, limit, within.Err())
+		f.text += "; it did not stop, and what it does is not known"
+		return nil, f
+	}
+}
+
+// failed makes a failure of the error of a tool that ran in a context with a time limit
+// within another one; nil if there is none.
+func failed(ctx, within context.Context, limit time.Duration, err error) *failure {
+	if err == nil {
+		return nil
+	}
+	text := strings.ToValidUTF8(err.Error(), "\ufffd")
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	if known, ok := errors.AsType[*builtins.Error](err); ok && isCode(known.Code) {
+		return &failure{code: known.Code, text: text}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return &failure{code: codeCancelled, text: "cancelled"}
+	case within.Err() != nil:
+		return &failure{code: codeTimeout, text: fmt.Sprintf("not done within %s", limit), detail: text}
+	}
+	return &failure{code: codeFailed, text: text}
+}
+
+// isCode reports whether a tool's code has the form that codes have, which leaves little room for data.
+func isCode(code string) bool {
+	return code != "" && len(code) <= 40 && strings.Trim(code, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// receive makes a labelled value of what the tool returned. One that is not what the tool
+// declares is an error; the program learns nothing of it.
+func (g *Gate) receive(a *act, out any) (value.Value, *failure) {
+	v, err := a.tool.LabelResult(out, a.final)
+	if err != nil {
+		return value.Value{}, &failure{codeResult, "the result is not what the tool declares", err.Error()}
+	}
+	if n := size(v); n > g.cfg.Limits.Result {
+		return value.Value{}, &failure{code: codeResult, text: "the result is too large", detail: fmt.Sprintf("result: got %d bytes, want at most %d", n, g.cfg.Limits.Result)}
+	}
+	g.remember(v)
+	v = a.redactUnder(rootResult, v.Joined(a.outcome), a.outcome)
+	return a.lowerResult(v), nil
+}
+
+// size estimates the bytes of a value.
+func size(v value.Value) int {
+	n := 8 + len(v.Str)
+	if v.Kind == value.Int {
+		n += v.Int.BitLen() / 8
+	}
+	for _, k := range v.Keys {
+		n += size(k)
+	}
+	for _, e := range v.Items {
+		n += size(e)
+	}
+	return n
+}

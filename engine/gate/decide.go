@@ -1,0 +1,279 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"callgate/engine/eval"
+	"callgate/engine/journal"
+	"callgate/engine/label"
+	"callgate/policies"
+)
+
+// The ids of the reasons that the gate itself gives; their engine is "core", or "limit".
+const (
+	reasonPDP        = policies.CoreError
+	reasonNoAllow    = policies.CoreNoAllow
+	reasonObligation = policies.CoreObligation
+	reasonApproval   = "core.approval"
+	reasonIsolation  = "core.isolation"
+	reasonGranted    = "core.not-granted"
+)
+
+// verdict is what came of deciding a crossing.
+type verdict struct {
+	duties
+	refusal *eval.CallError // nil: go on
+	past    label.Label     // of the history if it was read, else Bottom
+	outcome label.Label     // of having gone on or not: of what was decided on, and past
+	rules   []string        // the ids of those that refused
+}
+
+// maxRounds is how often one call is decided again because new asks came up while the last ones were answered.
+const maxRounds = 8
+
+// settle decides a crossing, records the decision, has people asked, and reserves what limits
+// count. The caller holds the deciding lock. A crossing that may go on has been entered in the history.
+func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
+	approved := map[string]bool{}
+	revision := ""
+	for round := 0; ; round++ {
+		if err := g.Err(); err != nil {
+			return g.stopped(x, codeJournal, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return g.stopped(x, codeCancelled, err)
+		}
+		r, d := g.decide(ctx, x)
+		if round == maxRounds {
+			deny(&d, core(reasonApproval, fmt.Sprintf("there are new asks after %d rounds of approvals", round)))
+		}
+		v := g.oblige(x, r, &d, approved)
+		pending := slices.DeleteFunc(slices.Clone(d.Approvals), func(a policies.Approval) bool { return approved[askKey(a.Policy, a.Ask)] })
+		origins := g.explain(r, &d)
+
+		// A pure builtin that is allowed is counted and not recorded. A call that was approved is
+		// decided again, which is recorded if it makes a difference.
+		news := round == 0 && x.kind != policies.KindBuiltin || round > 0 && d.Revision != revision
+		if news || d.Effect == policies.Deny || len(pending) > 0 {
+			if err := g.record(ctx, journal.Decided, x.id, x.made(d, origins), false); err != nil {
+				return g.stopped(x, codeJournal, err)
+			}
+			revision = d.Revision
+		}
+		if d.Effect == policies.Deny {
+			return g.refuse(x, v, &d)
+		}
+		if len(pending) == 0 {
+			g.enter(x, v, d.ReadHistory, len(approved) > 0)
+			return v
+		}
+		for _, a := range pending {
+			outcome, err := g.ask(ctx, x, a, origins)
+			if err != nil {
+				return g.stopped(x, codeJournal, err)
+			}
+			if outcome != Approved {
+				return g.unapproved(x, v, a, outcome)
+			}
+			approved[askKey(a.Policy, a.Ask)] = true
+		}
+	}
+}
+
+func askKey(policy, ask string) string { return policy + "\x00" + ask }
+
+// decide asks the PDP, unless the gate itself refuses. Whatever goes wrong is a denial.
+func (g *Gate) decide(ctx context.Context, x *crossing) (*policies.Request, policies.Decision) {
+	r, err := g.request(x)
+	var d policies.Decision
+	if err == nil {
+		if x.core != nil {
+			d.Reasons, d.ReadHistory = x.core()
+		}
+		if d.Reasons == nil {
+			d, err = g.consult(ctx, r)
+		}
+	}
+	if err != nil {
+		d = policies.Decision{Reasons: []policies.Reason{core(reasonPDP, err.Error())}, ReadHistory: true}
+	}
+	switch {
+	case d.Effect == policies.NotApplicable:
+		d.Effect = policies.Deny
+	case d.Effect > policies.Allow:
+		deny(&d, core(reasonPDP, fmt.Sprintf("got effect %d, want one that exists", d.Effect)))
+	case d.Effect == policies.Ask && len(d.Approvals) == 0:
+		deny(&d, core(reasonApproval, "got an ask without an approval to ask for"))
+	}
+	if d.ID == "" {
+		d.ID = g.cfg.Session.Run + "/" + x.id
+	}
+	if d.Time.IsZero() {
+		d.Time = g.cfg.Clock()
+	}
+	if d.Revision == "" {
+		d.Revision = g.cfg.PDP.Revision()
+	}
+	d.Run, d.Call = g.cfg.Session.Run, x.id
+	return r, d
+}
+
+// consult calls the PDP. A panic of it is an error.
+func (g *Gate) consult(ctx context.Context, r *policies.Request) (d policies.Decision, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d, err = policies.Decision{}, fmt.Errorf("the policy engine panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return g.cfg.PDP.Decide(ctx, r)
+}
+
+func core(id, message string) policies.Reason {
+	return policies.Reason{ID: id, Policy: "core", Engine: "core", Effect: policies.Deny, Message: message}
+}
+
+// deny makes a decision deny, for one more reason.
+func deny(d *policies.Decision, why policies.Reason) {
+	d.Effect, d.Would, d.Approvals = policies.Deny, policies.Deny, nil
+	d.Reasons = append(slices.Clone(d.Reasons), why)
+}
+
+// oblige reads the decision's obligations and turns it into a denial if one of them cannot be
+// fulfilled, or into a denial or an ask if a limit is used up. It redacts the arguments before
+// anybody sees them, says what approvals are bound to, and reserves what a call that goes on will cost.
+func (g *Gate) oblige(x *crossing, r *policies.Request, d *policies.Decision, approved map[string]bool) verdict {
+	v := verdict{past: label.Bottom(), outcome: x.in}
+	x.final = x.args
+	if d.ReadHistory {
+		v.past, v.outcome = x.history, x.in.Join(x.history)
+	}
+	if d.Effect == policies.Deny {
+		return v
+	}
+	var err error
+	if v.duties, err = understand(x.kind, x.params, d.Obligations); err != nil {
+		deny(d, core(reasonObligation, err.Error()))
+		return v
+	}
+	if have := g.isolation(x.kind); v.tier > have {
+		deny(d, core(reasonIsolation, fmt.Sprintf("isolation: got %s, want %s", have, v.tier)))
+		return v
+	}
+	if len(v.redact) > 0 {
+		args := v.redactUnder(rootArgs, x.args, x.pc)
+		if err := x.tool.CheckArgs(args); err != nil {
+			deny(d, core(reasonObligation, "redacted arguments: "+err.Error()))
+			return v
+		}
+		x.final = args
+	}
+	if costs := charges(v.limits, r, x.bits); len(costs) > 0 {
+		v.past, v.outcome = x.history, x.in.Join(x.history)
+		g.spend(costs, d, approved)
+	}
+	if len(d.Approvals) > 0 {
+		d.Approvals = slices.Clone(d.Approvals)
+		binding := x.binding()
+		for i := range d.Approvals {
+			a := &d.Approvals[i]
+			a.Binding, a.Count = binding, max(a.Count, 1)
+		}
+	}
+	return v
+}
+
+// spend reserves the charges, unless there are still people to ask; a limit that is used up
+// makes the decision deny or ask.
+func (g *Gate) spend(costs []charge, d *policies.Decision, approved map[string]bool) {
+	forced := func(c charge) bool { return approved[askKey(c.policy, c.id)] }
+	pending := slices.ContainsFunc(d.Approvals, func(a policies.Approval) bool { return !approved[askKey(a.Policy, a.Ask)] })
+	for _, c := range g.cfg.Ledger.reserve(costs, g.cfg.Clock(), forced, !pending) {
+		why := policies.Reason{
+			ID: c.id, Policy: c.policy, Engine: "limit", Effect: policies.Deny,
+			Message: fmt.Sprintf("costs %d; the limit is %d%s", c.amount, c.max, within(c.window)),
+		}
+		if !c.ask || d.Effect == policies.Deny {
+			deny(d, why)
+			continue
+		}
+		why.Effect = policies.Ask
+		d.Effect, d.Reasons = policies.Ask, append(slices.Clone(d.Reasons), why)
+		d.Approvals = append(slices.Clone(d.Approvals), policies.Approval{Ask: c.id, Policy: c.policy, Message: why.Message, Count: 1})
+	}
+}
+
+func within(window time.Duration) string {
+	if window == 0 {
+		return ""
+	}
+	return " in " + window.String()
+}
+
+// isolation is the strongest tier that a call of a kind can be obliged to: for a program that is about to start,
+// what can be had; for what a program does, what it runs in.
+func (g *Gate) isolation(kind string) Tier {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if kind == policies.KindProgram {
+		return g.cfg.Tier
+	}
+	return g.tier
+}
+
+// enter enters a call that may go on in the counts and in the history.
+func (g *Gate) enter(x *crossing, v verdict, readHistory, asked bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if asked {
+		g.counts.Asked++
+	}
+	switch x.kind {
+	case policies.KindBuiltin:
+		g.counts.Builtins[x.name]++
+		g.memo = g.memo || readHistory
+	case policies.KindObserve, policies.KindProgram:
+	default:
+		g.counts.Allowed++
+	}
+	changed := len(v.marks) > 0
+	if x.kind == policies.KindTool {
+		g.done = maps.Clone(g.done)
+		g.done[x.name]++
+		changed = true
+	}
+	for _, m := range v.marks {
+		g.marks = with(g.marks, m.name)
+		if m.session {
+			g.kept = with(g.kept, m.name)
+		}
+	}
+	// A mark, and what was spent, depends on all that was decided on.
+	g.history = g.history.Join(x.pc)
+	if len(v.marks)+len(v.limits) > 0 {
+		g.history = g.history.Join(v.outcome)
+	}
+	if changed && g.memo {
+		g.forget, g.memo = true, false
+	}
+}
+
+// with returns a sorted set with one more name; the set itself does not change.
+func with(set []string, name string) []string {
+	if i, ok := slices.BinarySearch(set, name); !ok {
+		return slices.Insert(slices.Clone(set), i, name)
+	}
+	return set
+}
+
+// made is the event that records a decision.
+func (x *crossing) made(d policies.Decision, origins map[string]string) journal.DecisionMade {
+	return journal.DecisionMade{
+		Kind: x.kind, Tool: x.name, Args: x.journalled(), PC: x.pc, Program: x.program, Site: x.site,
+		Effects: x.effects, Binding: x.binding(), Decision: d, Origins: origins,
+	}
+}

@@ -1,0 +1,238 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agnivade/levenshtein"
+
+	"callgate/builtins"
+	"callgate/engine/eval"
+	"callgate/engine/journal"
+	"callgate/engine/label"
+	"callgate/engine/value"
+	"callgate/policies"
+)
+
+// Do answers the calls of a batch. They are decided in order; those that may go on
+// are then executed together, [Limits.Parallel] at a time; the results are in the order of the calls. After a call
+// that ends the program the rest of the batch is not decided, and what comes before it is still executed.
+func (g *Gate) Do(ctx context.Context, calls []eval.Call) []eval.Result {
+	results := make([]eval.Result, len(calls))
+	acts := g.decideAll(ctx, calls, results)
+	switch len(acts) {
+	case 0:
+	case 1:
+		results[acts[0].i] = g.act(ctx, acts[0])
+	default:
+		var all sync.WaitGroup
+		free := make(chan struct{}, g.cfg.Limits.Parallel)
+		for _, a := range acts {
+			free <- struct{}{}
+			all.Go(func() {
+				results[a.i] = g.act(ctx, a)
+				<-free
+			})
+		}
+		all.Wait()
+	}
+	if g.changed() {
+		for i := range results {
+			results[i].Forget = true
+		}
+	}
+	return results
+}
+
+// decideAll decides the calls of a batch in order and answers those that need no tool. It
+// returns the others, whose start has been recorded: all of them, or none.
+func (g *Gate) decideAll(ctx context.Context, calls []eval.Call, results []eval.Result) []*act {
+	g.deciding.Lock()
+	defer g.deciding.Unlock()
+	var acts []*act
+	for i, c := range calls {
+		a, res := g.cross(ctx, c)
+		results[i] = res
+		if a != nil {
+			a.i = i
+			acts = append(acts, a)
+		}
+		if res.Err != nil && res.Err.Final {
+			for j := i + 1; j < len(calls); j++ {
+				results[j] = stop(calls[j], res.Err)
+			}
+			break
+		}
+	}
+	starts := make([]journal.Entry, len(acts))
+	for i, a := range acts {
+		starts[i] = journal.Entry{Type: journal.CallStart, Call: a.id, Payload: journal.CallStarted{Tool: a.name, Key: a.key}}
+	}
+	if len(starts) == 0 {
+		return nil
+	}
+	if err := g.recordAll(ctx, true, starts...); err != nil {
+		for _, a := range acts {
+			results[a.i] = eval.Result{Err: g.stopped(a.crossing, codeJournal, err).refusal}
+		}
+		return nil
+	}
+	return acts
+}
+
+// stop answers a call that comes after one that ended the program.
+func stop(c eval.Call, by *eval.CallError) eval.Result {
+	return eval.Result{Err: &eval.CallError{
+		Code: codeStopped, Text: c.Tool + ": not made: " + by.Code, Label: by.Label.Join(c.PC), Final: true, Wait: by.Wait,
+	}}
+}
+
+// cross takes one call as far as it goes without a tool.
+func (g *Gate) cross(ctx context.Context, c eval.Call) (*act, eval.Result) {
+	switch c.Kind {
+	case eval.KindTool:
+		return g.crossTool(ctx, c)
+	case eval.KindBuiltin:
+		return nil, g.crossBuiltin(ctx, c)
+	case eval.KindEndorse, eval.KindDeclassify:
+		return nil, g.crossGrant(ctx, c)
+	case eval.KindAnswer:
+		return nil, g.crossAnswer(ctx, c)
+	}
+	x := g.of(builtinShape, c, dict(c.Args))
+	x.core = func() ([]policies.Reason, bool) {
+		return []policies.Reason{core(reasonGranted, fmt.Sprintf("kind: got %q, want one that a program can make", c.Kind))}, false
+	}
+	return nil, eval.Result{Err: g.settle(ctx, x).refusal}
+}
+
+// crossTool finds the tool, checks the arguments, and decides.
+func (g *Gate) crossTool(ctx context.Context, c eval.Call) (*act, eval.Result) {
+	args := dict(c.Args)
+	s := g.shapes[c.Tool]
+	if s == nil {
+		return nil, g.ungranted(ctx, c, args)
+	}
+	x := g.of(s, c, args)
+	if err := s.tool.CheckArgs(args); err != nil {
+		return nil, g.mistaken(ctx, x, codeArguments, err.Error(), "")
+	}
+	v := g.settle(ctx, x)
+	if v.refusal != nil {
+		return nil, eval.Result{Err: v.refusal}
+	}
+	g.mu.Lock()
+	now := g.now
+	g.mu.Unlock()
+	return &act{crossing: x, verdict: v, now: now}, eval.Result{}
+}
+
+// ungranted answers a call of a tool that the agent does not have: one that exists is
+// refused, another one is a mistake of the program.
+func (g *Gate) ungranted(ctx context.Context, c eval.Call, args value.Value) eval.Result {
+	s := &shape{tool: &builtins.Tool{Name: c.Tool}, effects: builtins.Effects(0).Names(), source: label.Bottom()}
+	for _, a := range c.Args {
+		s.params = append(s.params, a.Name)
+	}
+	x := g.of(s, c, args)
+	x.in = c.PC // that the tool is not there has nothing to do with the arguments
+	if !g.known[c.Tool] {
+		return g.mistaken(ctx, x, codeNoSuchTool, "no such tool", nearest(c.Tool, g.cfg.Tools.Names()))
+	}
+	x.core = func() ([]policies.Reason, bool) {
+		return []policies.Reason{core(reasonGranted, "the tool exists, and this agent was not given it")}, false
+	}
+	v := g.settle(ctx, x)
+	if !v.refusal.Final && v.refusal.Code != codeDenied {
+		v.refusal.Code, v.refusal.Text, v.refusal.Hint = codeNotGranted, c.Tool+": not granted", "go on without it: this agent does not have it"
+	}
+	return eval.Result{Err: v.refusal}
+}
+
+// nearest returns a hint that names the tool which name is most likely a slip of, or those there are.
+func nearest(name string, names []string) string {
+	best, at := "", len(name)/2+1
+	for _, n := range names {
+		if d := levenshtein.ComputeDistance(name, n); d < at {
+			best, at = n, d
+		}
+	}
+	switch {
+	case best != "":
+		return "did you mean " + best
+	case len(names) == 0:
+		return "there are no tools"
+	case len(names) <= 8:
+		return "there is " + strings.Join(names, ", ")
+	}
+	return ""
+}
+
+// mistaken answers a call that is a mistake of the program: nothing is decided and nothing
+// done, and it is recorded.
+func (g *Gate) mistaken(ctx context.Context, x *crossing, code, text, hint string) eval.Result {
+	g.mu.Lock()
+	g.counts.Failed++
+	g.history = g.history.Join(x.pc)
+	g.mu.Unlock()
+	ended := journal.CallEnded{Tool: x.name, Code: code, Text: text, Label: x.in}
+	if err := g.record(ctx, journal.CallResult, x.id, ended, false); err != nil {
+		return eval.Result{Err: g.stopped(x, codeJournal, err).refusal}
+	}
+	return eval.Result{Err: &eval.CallError{Code: code, Text: x.name + ": " + text, Hint: hint, Label: x.in}}
+}
+
+// crossBuiltin decides a pure function by its name and the joined label of its arguments.
+func (g *Gate) crossBuiltin(ctx context.Context, c eval.Call) eval.Result {
+	l := label.Bottom()
+	for _, a := range c.Args {
+		l = l.Join(a.Value.Deep())
+	}
+	x := g.of(builtinShape, c, dict([]eval.Arg{{Name: "value", Value: value.NoneOf(l)}}))
+	v := g.settle(ctx, x)
+	return eval.Result{Value: value.NoneOf(v.outcome), Err: v.refusal}
+}
+
+// crossAnswer decides whether the user gets the answer, and keeps it.
+func (g *Gate) crossAnswer(ctx context.Context, c eval.Call) eval.Result {
+	args := dict(c.Args)
+	x := g.of(answerShape, c, args)
+	if err := answerShape.tool.CheckArgs(args); err != nil {
+		return g.mistaken(ctx, x, codeArguments, err.Error(), "")
+	}
+	v := g.settle(ctx, x)
+	if v.refusal != nil {
+		return eval.Result{Err: v.refusal}
+	}
+	answer, _ := x.final.Get("value")
+	answer = v.lowerResult(answer)
+	ended := journal.CallEnded{Tool: x.name, Value: &answer, Label: answer.Deep()}
+	if err := g.record(ctx, journal.CallResult, x.id, ended, false); err != nil {
+		return eval.Result{Err: g.stopped(x, codeJournal, err).refusal}
+	}
+	g.mu.Lock()
+	g.answer = &answer
+	g.mu.Unlock()
+	return eval.Result{Value: value.NoneOf(v.outcome)}
+}
+
+// changed reports whether decisions on builtins may have become others since it was last asked.
+func (g *Gate) changed() bool {
+	revision := g.cfg.PDP.Revision()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := g.forget || revision != g.revision
+	g.forget, g.revision = false, revision
+	return out
+}
+
+// act is a call that was decided and is to be executed.
+type act struct {
+	*crossing
+	verdict
+	i   int // in the batch
+	now time.Time
+}

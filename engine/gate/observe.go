@@ -1,0 +1,132 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"callgate/engine/journal"
+	"callgate/engine/label"
+	"callgate/engine/value"
+	"callgate/policies"
+)
+
+// Observation is what the model is told of a value that it asked to see.
+type Observation struct {
+	Shown   bool
+	Text    string      // the value as a program prints it, or a description of it
+	Label   label.Label // of what joined the conversation; means nothing for a description
+	Context label.Label // of the model's context now
+	Rules   []string    // the ids of the rules that hid it: for people
+}
+
+// DescribeBits is what the description of a hidden value takes from the meter: that it was
+// hidden, its kind and a bucket of its size.
+const DescribeBits = 8
+
+// Hidden is all that is said of a hidden value when the meter has no bits left for a description.
+const Hidden = "(hidden)"
+
+const reasonHide = "core.hide-untrusted"
+
+// Observe shows a value to the model, if that is allowed: the model is a sink, and showing
+// is a call like any other. A value that is shown joins its label, and the pc under which it
+// was asked for, to the context. One that is not is described by its name, kind, size in
+// buckets, trust and the index of its readers, and never by its data.
+//
+// The error is a [*eval.CallError] that ends the turn: the journal failed, ctx ended, or a person must
+// be asked and nobody is there.
+func (g *Gate) Observe(ctx context.Context, name string, v value.Value, pc label.Label) (Observation, error) {
+	g.deciding.Lock()
+	defer g.deciding.Unlock()
+	g.mu.Lock()
+	g.observed++
+	id := fmt.Sprintf("%d.o%d", g.turn, g.observed)
+	author := g.program
+	g.mu.Unlock()
+
+	args := value.DictOf(label.Bottom(), value.Field{Name: "name", Of: value.StringOf(name, author)}, value.Field{Name: "value", Of: v})
+	x := g.begin(observeShape, policies.KindObserve, "observe", id, args, pc, label.Bottom())
+	x.core = func() ([]policies.Reason, bool) {
+		if l := v.Deep(); !g.cfg.Reveal && l.Trust() < label.Internal {
+			why := core(reasonHide, fmt.Sprintf("got %s, want trust internal", l))
+			why.Args = []string{"value"}
+			return []policies.Reason{why}, false
+		}
+		return nil, false
+	}
+	decided := g.settle(ctx, x)
+	if decided.refusal != nil && decided.refusal.Final {
+		return Observation{}, decided.refusal
+	}
+	out := Observation{Label: x.in}
+	if decided.refusal == nil {
+		shown, _ := x.final.Get("value")
+		out.Shown, out.Text = true, cut(shown.Text(), g.cfg.Limits.Show)
+		out.Label = decided.lowered(label.JoinAll(x.final.Deep(), pc, decided.past))
+	} else {
+		out.Text, out.Rules = g.describe(name, v, decided.outcome), decided.rules
+	}
+	out.Context = g.Context()
+	if out.Shown {
+		out.Context = out.Context.Join(out.Label)
+	}
+	event := journal.Observed{Name: name, Shown: out.Shown, Text: out.Text, Label: out.Label, Context: out.Context, Rules: out.Rules}
+	if err := g.record(ctx, journal.Observation, id, event, false); err != nil {
+		return Observation{}, g.stopped(x, codeJournal, err).refusal
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if out.Shown {
+		g.counts.Shown++
+		g.shown = g.shown.Join(out.Label)
+	} else {
+		g.counts.Hidden++
+	}
+	return out, nil
+}
+
+// cut shortens a text to a number of bytes.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf("… (cut at %d bytes)", n)
+}
+
+// describe says of a hidden value what the meter pays for.
+func (g *Gate) describe(name string, v value.Value, l label.Label) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.reveal(l, DescribeBits) {
+		return Hidden
+	}
+	deep := v.Deep()
+	i := slices.IndexFunc(g.readers, func(r label.Readers) bool { return slices.Equal(r.Names(), deep.Readers().Names()) })
+	if i < 0 {
+		i = len(g.readers)
+		g.readers = append(g.readers, deep.Readers())
+	}
+	return fmt.Sprintf("%s: %s%s, trust %s, readers #%d %s", name, v.Kind, bucket(v), deep.Trust(), i, Hidden)
+}
+
+// bucket is the size of a text or a container in words, of which there are eight.
+func bucket(v value.Value) string {
+	n := len(v.Items)
+	if v.Scalar() {
+		if v.Kind != value.String && v.Kind != value.Bytes {
+			return ""
+		}
+		n = len(v.Str)
+	}
+	if n <= 1 {
+		return fmt.Sprintf(" of size %d", n)
+	}
+	for _, most := range []int{10, 100, 1_000, 10_000, 100_000} {
+		if n <= most {
+			return fmt.Sprintf(" of size up to %d", most)
+		}
+	}
+	return " of size over 100000"
+}

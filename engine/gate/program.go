@@ -1,0 +1,46 @@
+package gate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"callgate/engine/eval"
+	"callgate/engine/label"
+	"callgate/engine/value"
+	"callgate/policies"
+)
+
+// Start asks whether a program may start.
+type Start struct {
+	File   string
+	Text   string
+	Inputs label.Label // of everything that the program can read: inputs, and what earlier programs left
+}
+
+// Program decides whether the turn's program, by the author that [Gate.SetTurn] named, may start. It
+// returns the isolation that policy obliges to, which is at most [Config.Tier]; the program must
+// not run in less. A nil error means that it may.
+func (g *Gate) Program(ctx context.Context, s Start) (Tier, *eval.CallError) {
+	g.deciding.Lock()
+	defer g.deciding.Unlock()
+	g.mu.Lock()
+	id, author := fmt.Sprintf("%d.p", g.turn), g.program
+	g.mu.Unlock()
+	sum := sha256.Sum256([]byte(s.Text))
+	args := value.DictOf(label.Bottom(),
+		value.Field{Name: "file", Of: value.StringOf(s.File, author)},
+		value.Field{Name: "digest", Of: value.StringOf("sha256:"+hex.EncodeToString(sum[:]), author)},
+		value.Field{Name: "inputs", Of: value.NoneOf(s.Inputs)},
+	)
+	x := g.begin(programShape, policies.KindProgram, "program", id, args, author, label.Bottom())
+	v := g.settle(ctx, x)
+	if v.refusal != nil {
+		return TierNone, v.refusal
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tier = v.tier
+	return v.tier, nil
+}

@@ -130,7 +130,7 @@ func (s *source) syntaxProblem(c chunk, err error) Problem {
 	trees(got)
 	last := min(got.lines+1, bytes.Count(c.text, []byte("\n"))+1)
 	line := 0
-	for n, budget := last-1, 8*maxFile; n >= 0 && budget > 0; n-- {
+	for n, budget := last-1, maxFile; n >= 0 && budget > 0; n-- {
 		part := c.text[:s.offsetOfLine(c, n)]
 		budget -= len(part) + 4096
 		if _, err := trees(bytes.NewReader(part)); err == nil {

@@ -150,9 +150,19 @@ type Match struct {
 
 // Rego names the modules and the bundle of a policy.
 type Rego struct {
-	Modules []Ref // paths, resolved
-	Bundle  Ref
+	Modules []Ref   // paths, resolved
+	Bundle  Ref     // folder or .tar.gz
+	Verify  *Verify // nil: a bundle that is signed is refused, since nothing says by whom
 	Pos     Position
+}
+
+// Verify says whose signature a bundle must carry, as OPA signs bundles.
+type Verify struct {
+	Key       string // path of the public key (PEM) or of the shared secret, resolved
+	KeyID     string // "" means default
+	Algorithm string // "" means RS256
+	Scope     string
+	Pos       Position
 }
 
 // Ref is a path or URL and where it was written.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -29,35 +30,37 @@ var (
 	}
 	durations = unit{
 		want:    "a duration such as 500ms, 30s, 15m or 1h30m",
-		pattern: `^([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h))+$`,
+		pattern: duration.String(),
 		parse: func(s string) (int64, error) {
 			d, err := time.ParseDuration(s)
-			if err == nil && d <= 0 {
-				err = fmt.Errorf("nothing")
+			if err == nil && (d <= 0 || !duration.MatchString(s)) {
+				err = errors.New("no time")
 			}
 			return int64(d), err
 		},
 	}
+
+	duration = regexp.MustCompile(`^([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h))+$`)
 )
 
-var quantity = regexp.MustCompile(`^([0-9]+)([A-Za-z]*)$`)
+var quantity = regexp.MustCompile(`^([1-9][0-9]{0,17})([A-Za-z]*)$`)
 
 // scaled parses a whole number of at least 1 with a unit.
 func scaled(units map[string]int64) func(string) (int64, error) {
 	return func(s string) (int64, error) {
 		m := quantity.FindStringSubmatch(s)
 		if m == nil {
-			return 0, fmt.Errorf("malformed")
+			return 0, errors.New("malformed")
 		}
 		n, err := strconv.ParseInt(m[1], 10, 64)
 		by, known := units[m[2]]
 		switch {
-		case err != nil || known && n > math.MaxInt64/by:
-			return 0, fmt.Errorf("too large")
+		case err != nil:
+			return 0, err
 		case !known:
 			return 0, fmt.Errorf("unit %q", m[2])
-		case n == 0:
-			return 0, fmt.Errorf("nothing")
+		case n > math.MaxInt64/by: // as good as no limit
+			return math.MaxInt64, nil
 		}
 		return n * by, nil
 	}

@@ -1,0 +1,211 @@
+package syntax
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/syntax"
+)
+
+// brackets is what a scanner knows of the brackets that are open. It sees to it that
+// the tokens come out balanced: where the text is not, it reports that, closes or
+// drops brackets, and marks the tokens that it made up.
+type brackets struct {
+	open  []bracket
+	count [3]int // of each shape in open
+
+	// The first line since the outermost bracket was opened that looks as if a
+	// statement began there. If the bracket is never closed, it ended before that line.
+	suspect suspect
+
+	restarts int
+}
+
+type bracket struct {
+	shape     shape
+	line, col int32
+}
+
+type shape uint8 // an index of openers and closers
+
+const (
+	openers = "([{"
+	closers = ")]}"
+)
+
+var (
+	openKinds  = [...]kind{syntax.LPAREN, syntax.LBRACK, syntax.LBRACE}
+	closeKinds = [...]kind{syntax.RPAREN, syntax.RBRACK, syntax.RBRACE}
+)
+
+// suspect is a line to go back to.
+type suspect struct {
+	found bool
+	start int // offset of the line
+	line  int32
+	toks  int // how many tokens and errors there were before it
+	errs  int
+	open  []bracket // what was open
+}
+
+// mostRestarts bounds how often a file is scanned again from a suspect, so that the time stays linear in its size.
+const mostRestarts = 16
+
+func (s *scanner) openBracket(c byte) {
+	sh := shape(strings.IndexByte(openers, c))
+	s.brackets.open = append(s.brackets.open, bracket{sh, s.line, s.col(s.i)})
+	s.brackets.count[sh]++
+	s.i++
+	s.emit(openKinds[sh], s.i-1, 0)
+}
+
+func (s *scanner) closeBracket(c byte) {
+	b := &s.brackets
+	sh := shape(strings.IndexByte(closers, c))
+	s.i++
+	if len(b.open) == 0 {
+		s.report(s.i-1, fmt.Sprintf("got '%c' with no '%c' open", c, openers[sh]), "remove it, or open the bracket")
+		return
+	}
+	if top := b.open[len(b.open)-1]; top.shape != sh {
+		if b.count[sh] == 0 {
+			s.report(s.i-1, fmt.Sprintf("got '%c', want '%c' for the '%c' at %d:%d",
+				c, closers[top.shape], openers[top.shape], top.line, top.col), "make the brackets match")
+			sh = top.shape
+		} else {
+			s.i--
+			n := len(b.open) - 1
+			for b.open[n].shape != sh {
+				n--
+			}
+			s.neverClosed(b.open[n+1:], fmt.Sprintf("before the '%c' at %d:%d", c, s.line, s.col(s.i)))
+			s.closeTo(n+1, true)
+			s.i++
+		}
+	}
+	b.count[sh]--
+	b.open = b.open[:len(b.open)-1]
+	if len(b.open) == 0 {
+		b.suspect.found = false
+	}
+	s.emit(closeKinds[sh], s.i-1, 0)
+}
+
+// neverClosed reports brackets that lack their closing ones, at the innermost.
+func (s *scanner) neverClosed(open []bracket, where string) {
+	in := open[len(open)-1]
+	missing := make([]byte, 0, min(len(open), 8))
+	for i := len(open) - 1; i >= 0 && len(missing) < cap(missing); i-- {
+		missing = append(missing, closers[open[i].shape])
+	}
+	s.errs.add(in.line, in.col, fmt.Sprintf("'%c' is never closed", openers[in.shape]),
+		fmt.Sprintf("add '%s' %s", missing, where))
+}
+
+// closeTo makes up closing brackets until n are open.
+func (s *scanner) closeTo(n int, emit bool) {
+	b := &s.brackets
+	for len(b.open) > n {
+		sh := b.open[len(b.open)-1].shape
+		b.open = b.open[:len(b.open)-1]
+		b.count[sh]--
+		if emit {
+			s.emit(closeKinds[sh], s.i, isKnown)
+		}
+	}
+	if n == 0 {
+		b.suspect.found = false
+	}
+}
+
+// abandon is asked at the first token of each line within brackets, whose indentation is
+// col. If the line begins with a word that can begin only a statement, the
+// brackets were never closed: abandon reports and closes them before the line, and returns true. If
+// the line merely looks like a statement, abandon remembers it.
+func (s *scanner) abandon(col int) bool {
+	b := &s.brackets
+	w, rest := leadingWord(s.src[s.i:])
+	if w == "" {
+		return false
+	}
+	k := keyword(w)
+	named := strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "==")
+	if onlyStatement(k) && !named {
+		s.neverClosed(b.open, fmt.Sprintf("before line %d", s.line))
+		s.closeTo(0, true)
+		s.emit(syntax.NEWLINE, s.i, isKnown)
+		return true
+	}
+	if b.suspect.found || b.restarts >= mostRestarts || col > s.levels[len(s.levels)-1].col || !likeStatement(k, rest) {
+		return false
+	}
+	b.suspect = suspect{
+		found: true, start: s.start, line: s.line,
+		toks: len(s.toks), errs: len(s.errs.list), open: append([]bracket(nil), b.open...),
+	}
+	return false
+}
+
+// endBrackets is asked at the end of the file, and reports brackets that are still
+// open. If there is a line where they seem to have ended, it goes back there and returns true.
+func (s *scanner) endBrackets() bool {
+	b := &s.brackets
+	if len(b.open) == 0 {
+		return false
+	}
+	if s.cut {
+		s.closeTo(0, true)
+		return false
+	}
+	at := b.suspect
+	if !at.found {
+		s.neverClosed(b.open, "where it ends")
+		s.closeTo(0, true)
+		return false
+	}
+	b.restarts++
+	s.toks, s.errs.list = s.toks[:at.toks], s.errs.list[:at.errs]
+	s.i, s.start, s.line, s.wide = at.start, at.start, at.line, 0
+	s.closeTo(0, false)
+	b.open = append(b.open, at.open...)
+	for _, o := range at.open {
+		b.count[o.shape]++
+	}
+	s.neverClosed(b.open, fmt.Sprintf("before line %d", at.line))
+	s.closeTo(0, true)
+	s.emit(syntax.NEWLINE, s.i, isKnown)
+	return true
+}
+
+// leadingWord returns the ASCII word that s begins with, and what follows it
+// and its spaces.
+func leadingWord(s string) (word, rest string) {
+	i := 0
+	for i < len(s) && (class[s[i]] == letter || i > 0 && class[s[i]] == digit) {
+		i++
+	}
+	return s[:i], strings.TrimLeft(s[i:], " \t")
+}
+
+// onlyStatement reports whether a keyword begins a statement wherever it stands.
+func onlyStatement(k kind) bool {
+	switch k {
+	case syntax.DEF, syntax.RETURN, syntax.WHILE, syntax.PASS, syntax.BREAK, syntax.CONTINUE, syntax.ELIF, syntax.LOAD,
+		syntax.CLASS, syntax.DEL, syntax.EXCEPT, syntax.FINALLY, syntax.FROM, syntax.GLOBAL, syntax.IMPORT,
+		syntax.NONLOCAL, syntax.RAISE, syntax.TRY, syntax.WITH:
+		return true
+	}
+	return false
+}
+
+// likeStatement reports whether a word and what follows it look like the
+// beginning of a statement rather than like one more element of a bracket.
+func likeStatement(k kind, rest string) bool {
+	switch k {
+	case syntax.IF, syntax.FOR:
+		return true
+	case syntax.IDENT:
+		return rest != "" && strings.IndexByte("=.([+-*/%&|", rest[0]) >= 0
+	}
+	return false
+}

@@ -1,0 +1,370 @@
+package syntax
+
+import (
+	"fmt"
+
+	"go.starlark.net/syntax"
+)
+
+// parser is a recursive descent over the tokens of one file.
+//
+// Errors are of two kinds. A construct that is understood but not allowed is
+// reported ([parser.report]) and parsed on, its node being a stand-in: the tree is thrown
+// away anyhow. A token that fits nowhere is reported and unwinds the parser ([parser.fail]) to
+// the innermost block, which takes up what is left of the line (resync).
+type parser struct {
+	src  string
+	name *string // of the file
+	errs *errorList
+
+	toks []token
+	i    int  // the current token
+	tok  kind // its kind
+
+	first  int  // the first token of the line, or of the clause, that is being parsed
+	broken bool // the statement before this one failed: a clause of it may follow
+
+	depth int // how deep the parser is within the tree
+	most  int // the greatest depth allowed
+	h     int // the height of the node parsed last
+
+	stack []syntax.Expr // elements of lists that are being parsed
+
+	idents []syntax.Ident   // room for each IDENT token
+	lits   []syntax.Literal // … for each literal
+	calls  []syntax.CallExpr
+	dots   []syntax.DotExpr
+	room   []syntax.Expr // … for the elements of lists
+}
+
+func newParser(src string, name *string, toks []token, limits Limits, errs *errorList) *parser {
+	p := &parser{src: src, name: name, errs: errs, toks: toks, tok: toks[0].kind, most: limits.Depth}
+	var count [128]int
+	for i := range toks {
+		count[toks[i].kind]++
+	}
+	// One allocation for all nodes of a kind, instead of one each. Some
+	// parentheses are not calls, so there may be room to spare.
+	p.idents = make([]syntax.Ident, 0, count[syntax.IDENT])
+	p.lits = make([]syntax.Literal, 0, count[syntax.STRING]+count[syntax.INT]+count[syntax.FLOAT]+count[syntax.BYTES])
+	p.calls = make([]syntax.CallExpr, 0, min(count[syntax.LPAREN], 64))
+	p.dots = make([]syntax.DotExpr, 0, count[syntax.DOT])
+	p.room = make([]syntax.Expr, 0, min(count[syntax.COMMA]+count[syntax.LPAREN]+count[syntax.LBRACK], 256))
+	return p
+}
+
+// pos returns the position of token i.
+func (p *parser) pos(i int) syntax.Position {
+	t := &p.toks[i]
+	return syntax.MakePosition(p.name, t.line, t.col)
+}
+
+// next moves to the next token, and returns the position of the one it leaves. It stays at EOF.
+func (p *parser) next() syntax.Position {
+	pos := p.pos(p.i)
+	if p.tok != syntax.EOF {
+		p.i++
+		p.tok = p.toks[p.i].kind
+	}
+	return pos
+}
+
+// peek returns the kind of the token after the current one.
+func (p *parser) peek() kind {
+	if p.tok == syntax.EOF {
+		return syntax.EOF
+	}
+	return p.toks[p.i+1].kind
+}
+
+// text returns the text of the current token.
+func (p *parser) text() string {
+	t := &p.toks[p.i]
+	return p.src[t.off:t.end]
+}
+
+// bailout is what the parser panics with after an error that it cannot pass.
+type bailout struct{}
+
+// report reports a problem at token i, unless the scanner has said what is wrong there.
+func (p *parser) report(i int, message, hint string) {
+	if t := p.toks[i]; t.flag&isKnown == 0 {
+		p.errs.add(t.line, t.col, message, hint)
+		if p.errs.over {
+			panic(stop{})
+		}
+	}
+}
+
+// stop is what the parser panics with to end.
+type stop struct{}
+
+// fail reports a problem at the current token, and gives up the line.
+func (p *parser) fail(message, hint string) {
+	p.report(p.i, message, hint)
+	panic(bailout{})
+}
+
+// unexpected fails for want of something.
+func (p *parser) unexpected(wanted string) {
+	t := p.toks[p.i]
+	message := "got " + p.describe(t) + ", want " + wanted
+	p.fail(message, p.hint())
+}
+
+// expect moves past a token of the kind wanted.
+func (p *parser) expect(k kind) syntax.Position {
+	if p.tok != k {
+		p.unexpected(want(k))
+	}
+	return p.next()
+}
+
+// enter and leave bracket a level of recursion.
+func (p *parser) enter() {
+	if p.depth++; p.depth > p.most {
+		p.tooDeep()
+	}
+}
+
+func (p *parser) leave() { p.depth-- }
+
+// tall notes the height of a node whose highest child has height h.
+func (p *parser) tall(h int) {
+	if p.h = h + 1; p.h > p.most {
+		p.tooDeep()
+	}
+}
+
+func (p *parser) tooDeep() {
+	t := p.toks[p.i]
+	p.errs.add(t.line, t.col, fmt.Sprintf("nested too deep: more than %d levels", p.most),
+		"assign parts to names, split chains of operators, calls or elif; a dict or list may take their place")
+	panic(stop{})
+}
+
+// file parses the statements of the file.
+func (p *parser) file() (stmts []syntax.Stmt) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil, stop:
+		default:
+			// A mistake of the parser's must refuse the program, not
+			// end the process that runs others.
+			t := p.toks[p.i]
+			p.errs.add(t.line, t.col, fmt.Sprintf("internal error: %v", r), "write it another way")
+		}
+	}()
+	return p.block()
+}
+
+// block parses statements up to the end of a block or of the file.
+func (p *parser) block() []syntax.Stmt {
+	var stmts []syntax.Stmt
+	height := 0
+	for p.tok != syntax.OUTDENT && p.tok != syntax.EOF {
+		stmts, height = p.attempt(stmts, height)
+	}
+	p.h = height
+	return stmts
+}
+
+// attempt parses statements up to the end of the block, or up to and including one that
+// fails.
+func (p *parser) attempt(before []syntax.Stmt, h int) (stmts []syntax.Stmt, height int) {
+	depth, stacked := p.depth, len(p.stack)
+	stmts, height = before, h
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case bailout:
+			p.depth, p.stack = depth, p.stack[:stacked]
+			p.resync()
+		default:
+			panic(r)
+		}
+	}()
+	for p.tok != syntax.OUTDENT && p.tok != syntax.EOF {
+		if p.tok == syntax.NEWLINE && (depth == 0 || p.broken) {
+			p.next()
+			continue
+		}
+		stmts = p.stmt(stmts)
+		height = max(height, p.h)
+	}
+	return stmts, height
+}
+
+// resync takes up what is left of a line that failed at the current token: the
+// elements of the brackets around it, whose own errors are independent of that one, and the block that
+// may be below it.
+func (p *parser) resync() {
+	p.broken = true
+	var open []kind // of the brackets open at token seen, the closing kinds
+	seen := p.first
+	for {
+		for ; seen < p.i; seen++ {
+			open = track(open, p.toks[seen].kind)
+		}
+		if len(open) == 0 {
+			break
+		}
+		level := len(open)
+		for p.tok != syntax.EOF && (len(open) > level || p.tok != syntax.COMMA && p.tok != open[level-1]) {
+			open = track(open, p.tok)
+			p.next()
+			seen = p.i
+		}
+		if p.tok == syntax.EOF {
+			break
+		}
+		if p.next(); p.toks[p.i-1].kind == syntax.COMMA {
+			p.elements(open[level-1])
+		}
+	}
+	for p.tok != syntax.EOF && p.tok != syntax.NEWLINE {
+		p.next()
+	}
+	if p.tok == syntax.NEWLINE {
+		p.next()
+	}
+	if p.tok == syntax.INDENT {
+		p.deeper()
+		p.broken = true
+	}
+}
+
+// deeper parses a block that is indented where none should be.
+func (p *parser) deeper() {
+	p.enter()
+	p.next() // INDENT
+	p.block()
+	p.next() // OUTDENT
+	p.leave()
+}
+
+// track keeps the brackets that are open.
+func track(open []kind, k kind) []kind {
+	switch k {
+	case syntax.LPAREN:
+		return append(open, syntax.RPAREN)
+	case syntax.LBRACK:
+		return append(open, syntax.RBRACK)
+	case syntax.LBRACE:
+		return append(open, syntax.RBRACE)
+	case syntax.RPAREN, syntax.RBRACK, syntax.RBRACE:
+		if len(open) > 0 {
+			return open[:len(open)-1]
+		}
+	}
+	return open
+}
+
+// elements parses what may stand in brackets, of whichever kind, up to the
+// closing one or the next error.
+func (p *parser) elements(end kind) {
+	depth, stacked := p.depth, len(p.stack)
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case bailout:
+			p.depth, p.stack = depth, p.stack[:stacked]
+		default:
+			panic(r)
+		}
+	}()
+	p.enter()
+	for p.tok != end {
+		for p.tok == syntax.STAR || p.tok == syntax.STARSTAR || p.tok == syntax.COLON || p.tok == syntax.EQ {
+			p.next()
+		}
+		switch p.tok {
+		case end:
+		case syntax.COMMA:
+			p.next()
+		case syntax.FOR:
+			p.clauses(end)
+		default:
+			p.test()
+			switch p.tok {
+			case end, syntax.COMMA, syntax.COLON, syntax.EQ, syntax.FOR:
+			default:
+				p.separator(end)
+			}
+		}
+	}
+	p.leave()
+}
+
+// separator is called where a comma or the end of a bracket is wanted. Before something on a
+// line of its own it passes a missing comma, having reported it.
+func (p *parser) separator(end kind) {
+	wanted := "',' or " + want(end)
+	if p.i > 0 && p.toks[p.i].line > p.toks[p.i-1].line && startsExpr(p.tok) && p.toks[p.i-1].flag&isKnown == 0 {
+		p.report(p.i, "got "+p.describe(p.toks[p.i])+" on a new line, want "+wanted, "add a comma at the end of the line before")
+		return
+	}
+	p.unexpected(wanted)
+}
+
+// startsExpr reports whether an expression may begin with a token.
+func startsExpr(k kind) bool {
+	switch k {
+	case syntax.IDENT, syntax.INT, syntax.FLOAT, syntax.STRING, syntax.BYTES, fstring, syntax.LPAREN, syntax.LBRACK, syntax.LBRACE,
+		syntax.NOT, syntax.LAMBDA, syntax.MINUS, syntax.PLUS, syntax.TILDE:
+		return true
+	}
+	return false
+}
+
+// push adds an element to the list being parsed.
+func (p *parser) push(x syntax.Expr) { p.stack = append(p.stack, x) }
+
+// take returns the elements pushed since the stack had n, or nil if there are none.
+func (p *parser) take(n int) []syntax.Expr {
+	elems := p.stack[n:]
+	if len(elems) == 0 {
+		return nil
+	}
+	if cap(p.room)-len(p.room) < len(elems) {
+		p.room = make([]syntax.Expr, 0, max(64, len(elems)))
+	}
+	k := len(p.room)
+	p.room = append(p.room, elems...)
+	p.stack = p.stack[:n]
+	return p.room[k:len(p.room):len(p.room)]
+}
+
+// newIdent returns an identifier. There is room for one for each IDENT token; keywords that are
+// taken for names need more.
+func (p *parser) newIdent(pos syntax.Position, name string) *syntax.Ident {
+	if len(p.idents) == cap(p.idents) {
+		p.idents = make([]syntax.Ident, 0, 8)
+	}
+	p.idents = append(p.idents, syntax.Ident{NamePos: pos, Name: name})
+	return &p.idents[len(p.idents)-1]
+}
+
+func (p *parser) newLiteral(lit syntax.Literal) *syntax.Literal {
+	if len(p.lits) == cap(p.lits) {
+		p.lits = make([]syntax.Literal, 0, 8)
+	}
+	p.lits = append(p.lits, lit)
+	return &p.lits[len(p.lits)-1]
+}
+
+func (p *parser) newCall(call syntax.CallExpr) *syntax.CallExpr {
+	if len(p.calls) == cap(p.calls) {
+		p.calls = make([]syntax.CallExpr, 0, 64)
+	}
+	p.calls = append(p.calls, call)
+	return &p.calls[len(p.calls)-1]
+}
+
+func (p *parser) newDot(dot syntax.DotExpr) *syntax.DotExpr {
+	if len(p.dots) == cap(p.dots) {
+		p.dots = make([]syntax.DotExpr, 0, 8)
+	}
+	p.dots = append(p.dots, dot)
+	return &p.dots[len(p.dots)-1]
+}

@@ -1,0 +1,543 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/resolve"
+	star "go.starlark.net/syntax"
+
+	"callgate/engine/label"
+)
+
+// call is one call of a builtin, as its Go function sees it. It is only valid
+// until that function returns.
+type call struct {
+	def  *builtinDef
+	recv val   // of a method; kUnbound otherwise
+	args []val // by parameter, kUnbound if absent; of a variadic builtin the positional arguments
+	kw   []kwarg
+	star label.ID // of the structure of *args and **kwargs: already joined to each argument
+	pos  pos
+}
+
+type kwarg struct {
+	name string
+	v    val
+}
+
+// native is the Go function of a builtin. What it returns must carry the labels of
+// everything that the result depends on; the pc is joined by the caller.
+type native func(t *thread, c *call) val
+
+// builtin is a function of the universe or of a module, a method, or a tool; with recv, a bound method.
+type builtin struct {
+	name string
+	recv val // kUnbound if it is no method
+	def  *builtinDef
+}
+
+// builtinDef is what all builtins of one name share.
+type builtinDef struct {
+	name     string
+	index    int      // into the memo of permissions; 0: not decided on (an exit of its own)
+	params   []string // nil: takes any arguments
+	required int
+	kwonly   int  // of the parameters, the last so many
+	variadic bool // any number of positional arguments, and of others by name
+	run      native
+	exact    bool // the result's label is computed by run; else the shallow join of the arguments
+	tool     *ToolSig
+}
+
+// callArg is one compiled argument.
+type callArg struct {
+	x    expr
+	name string // "" for positional
+	star byte   // 0, 1 for *x, 2 for **x
+	p    pos
+}
+
+// call compiles a call.
+func (f *fcomp) call(e *star.CallExpr) expr {
+	p := at(e.Lparen)
+	var args []callArg
+	plain := true
+	for _, a := range e.Args {
+		arg := callArg{p: start(a)}
+		switch b := a.(type) {
+		case *star.UnaryExpr:
+			if b.Op == star.STAR || b.Op == star.STARSTAR {
+				arg.star = 1
+				if b.Op == star.STARSTAR {
+					arg.star = 2
+				}
+				a, plain = b.X, false
+			}
+		case *star.BinaryExpr:
+			if b.Op == star.EQ {
+				arg.name = b.X.(*star.Ident).Name
+				a, plain = b.Y, false
+			}
+		}
+		arg.x = f.expr(a)
+		args = append(args, arg)
+	}
+	if dot, ok := unparen(e.Fn).(*star.DotExpr); ok {
+		return f.methodCall(dot, e, args, plain, p)
+	}
+	fn := f.expr(e.Fn)
+	slot := f.slots(1)
+	fixed := val{}
+	if id, ok := unparen(e.Fn).(*star.Ident); ok {
+		if b := id.Binding.(*resolve.Binding); b.Scope == resolve.Universal {
+			fixed = universe[id.Name]
+		}
+	}
+	if fixed.k == kBuiltin {
+		b := fixed.builtin()
+		return func(t *thread) val { return t.callBuiltin(b, unboundVal, label.BottomID, args, plain, p) }
+	}
+	return func(t *thread) val {
+		v := fn(t)
+		if v.k == kFunc && plain {
+			code := v.fn().code
+			if code.plain && len(args) == code.nparams {
+				t.locals[slot] = v
+				frame := t.push(code.nslots)
+				for i := range args {
+					frame[i] = args[i].x(t)
+				}
+				t.locals[slot] = unboundVal
+				return t.enter(v.fn(), v.lab, frame, p)
+			}
+		}
+		t.locals[slot] = v
+		r := t.callValue(v, args, plain, p)
+		t.locals[slot] = unboundVal
+		return r
+	}
+}
+
+// methodCall compiles x.name(…) without making the bound method.
+func (f *fcomp) methodCall(dot *star.DotExpr, e *star.CallExpr, args []callArg, plain bool, p pos) expr {
+	x, name, np := f.expr(dot.X), dot.Name.Name, at(dot.NamePos)
+	slot := f.slots(1)
+	lookup := methodsNamed(name)
+	fresh := name == "setdefault" && plain && len(args) == 2 && isDisplay(e.Args[1])
+	return func(t *thread) val {
+		o := x(t)
+		t.locals[slot] = o
+		var r val
+		if b := lookup[o.k]; b != nil {
+			if fresh && o.k == kDict {
+				r = t.setDefaultDisplay(b, o, args, p)
+			} else {
+				r = t.callBuiltin(b, o, o.lab, args, plain, p)
+			}
+		} else {
+			fn := t.attr(o, name, np)
+			t.locals[slot] = fn
+			r = t.callValue(fn, args, plain, p)
+		}
+		t.locals[slot] = unboundVal
+		return r
+	}
+}
+
+func isDisplay(e star.Expr) bool {
+	switch unparen(e).(type) {
+	case *star.ListExpr, *star.DictExpr:
+		return true
+	}
+	return false
+}
+
+// setDefaultDisplay calls d.setdefault(k, []): the display is evaluated under the labels of
+// the key and of d, so that what the program then appends to it needs no higher floor.
+func (t *thread) setDefaultDisplay(b *builtin, o val, args []callArg, p pos) val {
+	frame := t.push(2)
+	frame[0] = args[0].x(t)
+	saved, raises := t.pc, t.raises
+	t.pc = t.join(t.join(t.pc, frame[0].lab), t.join(o.lab, o.structure()))
+	frame[1] = args[1].x(t)
+	t.pc = saved
+	if t.raises != raises {
+		t.pc = t.level(saved)
+	}
+	r := t.native(b, o, o.lab, frame, nil, label.BottomID, p)
+	t.pop(2)
+	return r
+}
+
+// callValue calls any callable with compiled arguments.
+func (t *thread) callValue(fn val, args []callArg, plain bool, p pos) val {
+	switch fn.k {
+	case kBuiltin:
+		b := fn.builtin()
+		return t.callBuiltin(b, b.recv, t.join(fn.lab, b.recv.lab), args, plain, p)
+	case kFunc:
+		n := len(args)
+		frame := t.push(n)
+		pos, kw, star := t.evalArgs(args, plain, frame, p)
+		r := t.invoke(fn, pos, kw, star, p)
+		t.pop(n)
+		return r
+	}
+	panic(t.fail(p, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()))
+}
+
+// callBuiltin evaluates arguments and calls a builtin.
+func (t *thread) callBuiltin(b *builtin, recv val, via label.ID, args []callArg, plain bool, p pos) val {
+	n := len(args)
+	frame := t.push(n)
+	pos, kw, star := t.evalArgs(args, plain, frame, p)
+	r := t.native(b, recv, via, pos, kw, star, p)
+	t.pop(n)
+	return r
+}
+
+// evalArgs evaluates arguments into a frame, and spreads *args and **kwargs.
+func (t *thread) evalArgs(args []callArg, plain bool, frame []val, p pos) (positional []val, kw []kwarg, star label.ID) {
+	for i := range args {
+		frame[i] = args[i].x(t)
+	}
+	if plain {
+		return frame, nil, label.BottomID
+	}
+	star = label.BottomID
+	positional = frame[:0:0]
+	for i := range args {
+		v := frame[i]
+		switch {
+		case args[i].star == 1:
+			l := t.join(v.lab, v.structure())
+			it, ok := t.iterate(v)
+			if !ok {
+				panic(t.fail(args[i].p, l, "not-iterable", "argument after * must be iterable, not %s", v.typeName()))
+			}
+			t.alloc(int64(t.length(v)) * valSize)
+			for e, ok := it.next(t); ok; e, ok = it.next(t) {
+				positional = append(positional, e.with(t.join(e.lab, l)))
+			}
+			star = t.join(star, l)
+		case args[i].star == 2:
+			l := t.join(v.lab, v.structure())
+			if v.k != kDict {
+				panic(t.fail(args[i].p, l, "not-mapping", "argument after ** must be a mapping, not %s", v.typeName()))
+			}
+			d := v.dict()
+			t.alloc(int64(d.live) * 40)
+			d.each(func(k, e val) bool {
+				if k.k != kString {
+					panic(t.fail(args[i].p, l, "keyword", "keywords must be strings, not %s", k.typeName()))
+				}
+				kw = append(kw, kwarg{k.str(), e.with(t.join(e.lab, l))})
+				return true
+			})
+			star = t.join(star, l)
+		case args[i].name != "":
+			kw = append(kw, kwarg{args[i].name, v})
+		default:
+			positional = append(positional, v)
+		}
+	}
+	if star != label.BottomID {
+		for i := range positional {
+			positional[i].lab = t.join(positional[i].lab, star)
+		}
+		for i := range kw {
+			kw[i].v.lab = t.join(kw[i].v.lab, star)
+		}
+	}
+	return positional, kw, star
+}
+
+// call calls a function of the program, or a builtin, from a builtin.
+func (t *thread) call(fn val, args ...val) val {
+	saved := t.at
+	var r val
+	switch fn.k {
+	case kBuiltin:
+		b := fn.builtin()
+		r = t.native(b, b.recv, t.join(fn.lab, b.recv.lab), args, nil, label.BottomID, saved)
+	case kFunc:
+		r = t.invoke(fn, args, nil, label.BottomID, saved)
+	default:
+		panic(t.fail(saved, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()))
+	}
+	t.at = saved
+	return r
+}
+
+// invoke calls a function of a program with evaluated arguments.
+func (t *thread) invoke(v val, args []val, kw []kwarg, star label.ID, p pos) val {
+	fn := v.fn()
+	code := fn.code
+	frame := t.push(code.nslots)
+	l := t.join(v.lab, star)
+	if code.plain && len(kw) == 0 && len(args) == code.nparams {
+		copy(frame, args)
+	} else {
+		t.bind(fn, frame, args, kw, l, p)
+	}
+	return t.enter(fn, l, frame, p)
+}
+
+// bind gives the parameters their arguments and defaults. l is the label of how the call was made: of
+// the function and of the structure of *args and **kwargs.
+func (t *thread) bind(fn *function, frame []val, args []val, kw []kwarg, l label.ID, p pos) {
+	code := fn.code
+	npos := code.nparams - code.kwonly
+	fail := func(code, format string, a ...any) {
+		panic(t.fail(p, l, code, "function "+fn.code.name+" "+format, a...))
+	}
+	n := min(len(args), npos)
+	copy(frame, args[:n])
+	if len(args) > npos && !code.varargs {
+		switch {
+		case code.nparams == 0:
+			fail("arguments", "accepts no arguments (%d given)", len(args)+len(kw))
+		case code.optional > code.kwonly || code.kwonly > 0:
+			fail("arguments", "accepts at most %d positional argument%s (%d given)", npos, plural(npos), len(args))
+		default:
+			fail("arguments", "accepts %d positional argument%s (%d given)", npos, plural(npos), len(args))
+		}
+	}
+	next := code.nparams
+	if code.varargs {
+		rest := args[n:]
+		t.alloc(48 + int64(len(rest))*valSize)
+		frame[next] = tupleVal(append([]val(nil), rest...), t.join(t.pc, l))
+		next++
+	}
+	var extra *dict
+	if code.kwargs {
+		t.alloc(96)
+		extra = &dict{st: t.join(t.pc, l)}
+		frame[next] = dictVal(extra, t.join(t.pc, l))
+	}
+named:
+	for _, a := range kw {
+		for i := range code.nparams {
+			if code.params[i] == a.name {
+				if frame[i].k != kUnbound {
+					fail("arguments", "got multiple values for parameter %q", a.name)
+				}
+				frame[i] = a.v
+				continue named
+			}
+		}
+		if extra == nil {
+			hint := nearest(a.name, code.params[:code.nparams])
+			fail("arguments", "got an unexpected keyword argument %q%s", a.name, hint)
+		}
+		k := stringVal(a.name, label.BottomID)
+		h := t.hash(k)
+		if t.find(extra, k, h) >= 0 {
+			fail("arguments", "got multiple values for parameter %q", a.name)
+		}
+		t.insert(extra, k, h, a.v)
+	}
+	var missing []string
+	firstDefault := code.nparams - len(fn.defaults)
+	for i := range code.nparams {
+		if frame[i].k != kUnbound {
+			continue
+		}
+		if i >= firstDefault && fn.defaults[i-firstDefault].k != kUnbound {
+			d := fn.defaults[i-firstDefault]
+			frame[i] = d.with(t.join(d.lab, t.pc))
+			continue
+		}
+		missing = append(missing, code.params[i])
+	}
+	if len(missing) > 0 {
+		fail("arguments", "missing %d argument%s (%s)", len(missing), plural(len(missing)), strings.Join(missing, ", "))
+	}
+	if l != label.BottomID {
+		for i := range code.nparams {
+			frame[i].lab = t.join(frame[i].lab, l)
+		}
+	}
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// enter runs a function whose frame is on top of the arena with its parameters bound, under
+// the caller's pc joined with l [pc.4].
+func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
+	if t.depth >= t.maxDepth {
+		panic(t.limit("depth", int64(t.depth+1), int64(t.maxDepth)))
+	}
+	t.depth++
+	t.frames = append(t.frames, activation{t.fn, t.locals, t.cells, t.pc, t.fnpc, t.loopBase, t.raises, p, ""})
+	t.fn, t.locals, t.cells = fn, frame, fn.mod.cells
+	t.fnpc, t.loopBase = label.BottomID, len(t.loops)
+	t.pc = t.join(t.pc, l)
+	for _, i := range fn.code.cells {
+		t.alloc(64)
+		frame[i] = cellVal(&cell{v: frame[i]})
+	}
+	r := t.run(fn.code)
+	last := len(t.frames) - 1
+	a := &t.frames[last]
+	t.fn, t.locals, t.cells = a.fn, a.locals, a.cells
+	t.fnpc, t.loopBase = a.fnpc, a.loopBase
+	t.pc = a.pc
+	stale := t.raises != a.raises
+	*a = activation{}
+	t.frames = t.frames[:last]
+	t.depth--
+	if stale {
+		t.pc = t.level(t.pc)
+	}
+	t.pop(len(frame))
+	return r
+}
+
+// run executes a function's body and returns its result, which carries the function's pc.
+func (t *thread) run(code *funcode) val {
+	if t.fuel--; t.fuel < 0 {
+		t.refuel()
+	}
+	if code.body(t) == sigReturn {
+		r := t.ret
+		t.ret = val{}
+		r.lab = t.join(r.lab, t.pc)
+		return r
+	}
+	return noneVal(t.pc)
+}
+
+// native calls a builtin. via is the label of the references followed to reach it.
+func (t *thread) native(b *builtin, recv val, via label.ID, args []val, kw []kwarg, star label.ID, p pos) val {
+	def := b.def
+	n := t.natives
+	if n == len(t.pool) {
+		t.pool = append(t.pool, &call{})
+	}
+	if n >= t.maxDepth {
+		panic(t.limit("depth", int64(n+1), int64(t.maxDepth)))
+	}
+	c := t.pool[n]
+	t.natives++
+	atBefore := t.at
+	t.at = p
+	*c = call{def: def, recv: recv, args: args, kw: kw, star: star, pos: p}
+	pushed := 0
+	if def.params != nil && (len(kw) > 0 || len(args) != len(def.params)) {
+		frame := t.push(len(def.params))
+		pushed = len(frame)
+		t.bindNative(c, frame, via)
+	}
+	if t.fuel--; t.fuel < 0 {
+		t.refuel()
+	}
+	if def.index != 0 {
+		t.permit(c, via)
+	}
+	before := t.pc
+	t.pc = t.join(t.pc, via)
+	raises := t.raises
+	r := def.run(t, c)
+	r.lab = t.join(r.lab, t.pc)
+	t.pc = before
+	if t.raises != raises {
+		t.pc = t.level(before)
+	}
+	if pushed > 0 {
+		t.pop(pushed)
+	}
+	*c = call{}
+	t.natives = n
+	t.at = atBefore
+	return r
+}
+
+// bindNative gives a builtin's parameters their arguments.
+func (t *thread) bindNative(c *call, frame []val, via label.ID) {
+	def := c.def
+	l := t.join(via, c.star)
+	npos := len(def.params) - def.kwonly
+	if len(c.args) > npos {
+		panic(t.errorf(l, "arguments", "%s: got %d arguments, want at most %d", def.name, len(c.args), npos))
+	}
+	copy(frame, c.args)
+	for _, a := range c.kw {
+		i := -1
+		for j, p := range def.params {
+			if p == a.name {
+				i = j
+			}
+		}
+		switch {
+		case i < 0:
+			panic(t.errorf(l, "arguments", "%s: unexpected keyword argument %q%s", def.name, a.name, nearest(a.name, def.params)))
+		case frame[i].k != kUnbound:
+			panic(t.errorf(l, "arguments", "%s: got multiple values for keyword argument %q", def.name, a.name))
+		}
+		frame[i] = a.v
+	}
+	for i := range def.required {
+		if frame[i].k == kUnbound {
+			panic(t.errorf(l, "arguments", "%s: missing argument for %s", def.name, def.params[i]))
+		}
+	}
+	if c.star != label.BottomID {
+		for i := range frame {
+			frame[i].lab = t.join(frame[i].lab, c.star)
+		}
+	}
+	c.args, c.kw = frame, nil
+}
+
+// has reports whether argument i was given.
+func (c *call) has(i int) bool { return i < len(c.args) && c.args[i].k != kUnbound }
+
+// none reports whether argument i was not given, or is None.
+func (c *call) none(i int) bool { return !c.has(i) || c.args[i].k == kNone }
+
+// shallow joins the labels of the references and structures of a call's receiver and arguments.
+func (t *thread) shallow(c *call) label.ID {
+	l := t.join(c.star, t.pc)
+	if r := c.recv; r.k != kUnbound {
+		l = t.join(t.join(l, r.lab), r.structure())
+	}
+	for i := range c.args {
+		if c.args[i].k != kUnbound {
+			l = t.join(t.join(l, c.args[i].lab), c.args[i].structure())
+		}
+	}
+	for i := range c.kw {
+		l = t.join(t.join(l, c.kw[i].v.lab), c.kw[i].v.structure())
+	}
+	return l
+}
+
+// badArg is the error of an argument of the wrong type. It carries all that the arguments hold.
+func (t *thread) badArg(c *call, format string, args ...any) *Error {
+	return t.argError(c, "argument", format, args...)
+}
+
+// argError is an error of a builtin, which may have read all of its arguments.
+func (t *thread) argError(c *call, code, format string, args ...any) *Error {
+	l := t.shallow(c)
+	if c.recv.k != kUnbound {
+		l = t.join(l, t.deepLabel(c.recv))
+	}
+	for _, a := range c.args {
+		if a.k != kUnbound {
+			l = t.join(l, t.deepLabel(a))
+		}
+	}
+	for _, a := range c.kw {
+		l = t.join(l, t.deepLabel(a.v))
+	}
+	return t.errorf(l, code, "%s: %s", c.def.name, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,460 @@
+package eval
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"sort"
+
+	"go.starlark.net/resolve"
+	star "go.starlark.net/syntax"
+
+	"callgate/engine/label"
+	"callgate/engine/syntax"
+)
+
+// Program is compiled code. It holds no data of any session and may be run by many at once.
+type Program struct {
+	File   string
+	Digest string // "sha256:…" of the text
+
+	main    *funcode
+	funcs   []*funcode // every function, by index; a function value is (program, index, cells)
+	globals []string   // names of the module's globals, by index
+	binds   []bool     // whether this program can bind the global
+	names   []string   // of predeclared values (tools, inputs), by index
+}
+
+// funcode is a compiled function.
+type funcode struct {
+	prog  *Program
+	index int
+	name  string
+	pos   pos
+
+	params   []string // positional, then keyword-only, then *args, then **kwargs
+	nparams  int      // positional and keyword-only
+	kwonly   int
+	varargs  bool
+	kwargs   bool
+	optional int  // of the positional and keyword-only parameters, the last so many have a default slot
+	plain    bool // positional parameters only
+
+	nslots int   // locals and temporaries
+	cells  []int // locals that inner functions share
+	free   []capture
+	body   stmt
+	cost   int64
+
+	block   *star.DefStmt // for the summary of containers that it changes; nil for a lambda or a module
+	stmts   []star.Stmt
+	summary lazySummary
+}
+
+// capture says where a closure finds a cell when it is made.
+type capture struct {
+	free  bool // in the enclosing function's own free variables
+	index int
+}
+
+// expr yields a value whose label includes the pc.
+type expr func(t *thread) val
+
+// cond yields a truth value and the label of knowing it.
+type cond func(t *thread) (bool, label.ID)
+
+// stmt executes and says how to go on.
+type stmt func(t *thread) sig
+
+// assign binds a value to a target.
+type assign func(t *thread, v val)
+
+type sig uint8
+
+const (
+	sigNext sig = iota
+	sigBreak
+	sigContinue
+	sigReturn
+)
+
+// Env is what a program can name besides what it binds itself.
+type Env struct {
+	Globals     func(string) bool // bound by earlier programs of the session
+	Predeclared func(string) bool // tools and inputs
+}
+
+// Compile parses, resolves and compiles a program. Every problem of the text is
+// reported at once, as [syntax.Errors].
+func Compile(file string, src []byte, env Env) (*Program, error) {
+	f, err := syntax.Parse(file, src, syntax.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	known := func(g func(string) bool) func(string) bool {
+		return func(n string) bool { return g != nil && g(n) }
+	}
+	universal := func(n string) bool { _, ok := universe[n]; return ok }
+	if err := undefined(f, known(env.Globals), known(env.Predeclared), universal); err != nil {
+		return nil, err
+	}
+	if err := resolve.REPLChunk(f, known(env.Globals), known(env.Predeclared), universal); err != nil {
+		return nil, positioned(file, err)
+	}
+	sum := sha256.Sum256(src)
+	p := &Program{File: file, Digest: "sha256:" + hex.EncodeToString(sum[:])}
+	c := &compiler{prog: p, pre: map[string]int{}}
+	mod := f.Module.(*resolve.Module)
+	for _, g := range mod.Globals {
+		p.globals = append(p.globals, g.First.Name)
+	}
+	p.binds = make([]bool, len(p.globals))
+	p.main = &funcode{prog: p, name: "<toplevel>", pos: pos{1, 1}, plain: true, stmts: f.Stmts}
+	p.funcs = append(p.funcs, p.main)
+	fc := &fcomp{compiler: c, code: p.main, base: len(mod.Locals)}
+	for i, b := range mod.Locals {
+		if b.Scope == resolve.Cell {
+			p.main.cells = append(p.main.cells, i)
+		}
+	}
+	p.main.body = fc.block(f.Stmts, nil, nil)
+	p.main.nslots = fc.base + fc.most
+	if len(c.errs) > 0 {
+		return nil, c.errs
+	}
+	return p, nil
+}
+
+// Globals returns the names that the program can bind.
+func (p *Program) Globals() []string {
+	var out []string
+	for i, n := range p.globals {
+		if p.binds[i] {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func positioned(file string, err error) error {
+	var list resolve.ErrorList
+	if !errors.As(err, &list) {
+		return err
+	}
+	var out syntax.Errors
+	for _, e := range list {
+		out = append(out, syntax.Error{File: file, Line: int(e.Pos.Line), Column: int(e.Pos.Col), Message: e.Msg})
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		return out[i].Line < out[j].Line || out[i].Line == out[j].Line && out[i].Column < out[j].Column
+	})
+	return out
+}
+
+// maxUndefined is how many undefined names the resolver may look for
+// misspellings of: its search is quadratic.
+const maxUndefined = 20
+
+// undefined reports names that nothing anywhere in the file binds, if there are so many
+// that the resolver's own search for misspellings would take long.
+func undefined(f *star.File, known ...func(string) bool) error {
+	bound, attr := map[string]bool{}, map[*star.Ident]bool{}
+	var uses []*star.Ident
+	var bind func(e star.Expr)
+	bind = func(e star.Expr) {
+		switch e := e.(type) {
+		case *star.Ident:
+			bound[e.Name] = true
+		case *star.ParenExpr:
+			bind(e.X)
+		case *star.TupleExpr:
+			for _, x := range e.List {
+				bind(x)
+			}
+		case *star.ListExpr:
+			for _, x := range e.List {
+				bind(x)
+			}
+		case *star.UnaryExpr:
+			if e.X != nil {
+				bind(e.X)
+			}
+		case *star.BinaryExpr:
+			bind(e.X)
+		}
+	}
+	params := func(list []star.Expr) {
+		for _, p := range list {
+			bind(p)
+		}
+	}
+	star.Walk(f, func(n star.Node) bool {
+		switch n := n.(type) {
+		case *star.Ident:
+			if !attr[n] {
+				uses = append(uses, n)
+			}
+		case *star.DefStmt:
+			bound[n.Name.Name] = true
+			params(n.Params)
+		case *star.LambdaExpr:
+			params(n.Params)
+		case *star.AssignStmt:
+			bind(n.LHS)
+		case *star.ForStmt:
+			bind(n.Vars)
+		case *star.ForClause:
+			bind(n.Vars)
+		case *star.LoadStmt:
+			for _, id := range n.To {
+				bound[id.Name] = true
+			}
+		case *star.DotExpr:
+			attr[n.Name] = true
+		case *star.BinaryExpr:
+			if n.Op == star.EQ { // a keyword argument or a default
+				bind(n.X)
+			}
+		}
+		return n != nil
+	})
+	var out syntax.Errors
+next:
+	for _, id := range uses {
+		if bound[id.Name] {
+			continue
+		}
+		for _, k := range known {
+			if k(id.Name) {
+				continue next
+			}
+		}
+		out = append(out, syntax.Error{File: f.Path, Line: int(id.NamePos.Line), Column: int(id.NamePos.Col), Message: "undefined: " + id.Name})
+	}
+	if len(out) > maxUndefined {
+		return out
+	}
+	return nil
+}
+
+// compiler compiles one program.
+type compiler struct {
+	prog *Program
+	pre  map[string]int
+	errs syntax.Errors
+}
+
+func (c *compiler) errorf(p star.Position, hint, format string, args ...any) {
+	c.errs = append(c.errs, syntax.Error{File: c.prog.File, Line: int(p.Line), Column: int(p.Col), Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// fcomp compiles one function. A frame holds the locals, then the temporaries; temporaries
+// are used as a stack, so that an expression needs as many as its deepest operand.
+type fcomp struct {
+	*compiler
+	code *funcode
+	base int // number of locals: the first temporary
+	need int // temporaries needed by what is being compiled, so far
+	last int // temporaries needed by the operand compiled last
+	most int // temporaries needed by any statement so far
+}
+
+func at(p star.Position) pos { return pos{p.Line, p.Col} }
+
+func start(n star.Node) pos {
+	p, _ := n.Span()
+	return at(p)
+}
+
+// function compiles a def or lambda and returns an expression that makes the closure.
+func (f *fcomp) function(fn *resolve.Function, def *star.DefStmt) expr {
+	code := &funcode{
+		prog: f.prog, index: len(f.prog.funcs), name: fn.Name, pos: at(fn.Pos),
+		varargs: fn.HasVarargs, kwargs: fn.HasKwargs, kwonly: fn.NumKwonlyParams, block: def, stmts: fn.Body,
+	}
+	f.prog.funcs = append(f.prog.funcs, code)
+	var defaults []expr
+	seenDefault := false
+	for _, p := range fn.Params {
+		switch p := p.(type) {
+		case *star.Ident:
+			code.nparams++
+			if seenDefault { // keyword-only and required, after an optional one
+				defaults = append(defaults, nil)
+			}
+		case *star.BinaryExpr:
+			code.nparams++
+			seenDefault = true
+			defaults = append(defaults, f.expr(p.Y))
+		case *star.UnaryExpr:
+		}
+	}
+	code.optional = len(defaults)
+	for _, b := range fn.Locals[:code.nparams+count(code.varargs)+count(code.kwargs)] {
+		code.params = append(code.params, b.First.Name)
+	}
+	code.plain = !code.varargs && !code.kwargs && code.kwonly == 0
+	for i, b := range fn.Locals {
+		if b.Scope == resolve.Cell {
+			code.cells = append(code.cells, i)
+		}
+	}
+	for _, b := range fn.FreeVars {
+		code.free = append(code.free, capture{b.Scope == resolve.Free, b.Index})
+	}
+	fc := &fcomp{compiler: f.compiler, code: code, base: len(fn.Locals)}
+	code.body = fc.block(fn.Body, nil, nil)
+	code.nslots = fc.base + fc.most
+
+	first := f.slots(len(defaults))
+	return func(t *thread) val {
+		t.alloc(96 + int64(len(defaults))*valSize + int64(len(code.free))*8)
+		fn := &function{code: code, mod: t.fn.mod}
+		for i, d := range defaults {
+			if d != nil {
+				t.locals[first+i] = d(t)
+			}
+		}
+		if len(defaults) > 0 {
+			fn.defaults = make([]val, len(defaults))
+			for i, d := range defaults {
+				if d != nil {
+					fn.defaults[i] = t.locals[first+i]
+					t.locals[first+i] = unboundVal
+				}
+			}
+		}
+		if len(code.free) > 0 {
+			fn.free = make([]*cell, len(code.free))
+			for i, c := range code.free {
+				if c.free {
+					fn.free[i] = t.fn.free[c.index]
+				} else {
+					fn.free[i] = t.locals[c.index].cell()
+				}
+			}
+		}
+		return funcVal(fn, t.pc)
+	}
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// place is where a statement stands, for finding what its exits may skip.
+type place struct {
+	after []star.Stmt // the statements after it in its list
+	up    *place      // of the statement whose arm the list is; nil in the body of a function
+	loop  star.Stmt   // the for or while whose body the list is, if it is one
+}
+
+// block compiles a list of statements; up is the place of the statement that it is an arm of.
+func (f *fcomp) block(list []star.Stmt, up *place, loop star.Stmt) stmt {
+	var stmts []stmt
+	var cost int64
+	for i, s := range list {
+		cost += weight(s)
+		f.need = 0
+		if st := f.stmt(s, &place{list[i+1:], up, loop}); st != nil {
+			stmts = append(stmts, st)
+		}
+		f.most = max(f.most, f.need)
+	}
+	switch len(stmts) {
+	case 0:
+		return func(t *thread) sig {
+			t.burn(1)
+			return sigNext
+		}
+	case 1:
+		s := stmts[0]
+		return func(t *thread) sig {
+			if t.fuel -= cost; t.fuel < 0 {
+				t.refuel()
+			}
+			return s(t)
+		}
+	case 2:
+		s1, s2 := stmts[0], stmts[1]
+		return func(t *thread) sig {
+			if t.fuel -= cost; t.fuel < 0 {
+				t.refuel()
+			}
+			if r := s1(t); r != sigNext {
+				return r
+			}
+			return s2(t)
+		}
+	}
+	return func(t *thread) sig {
+		if t.fuel -= cost; t.fuel < 0 {
+			t.refuel()
+		}
+		for _, s := range stmts {
+			if r := s(t); r != sigNext {
+				return r
+			}
+		}
+		return sigNext
+	}
+}
+
+// weight is the number of steps that a statement's own expressions cost: one for
+// each node, without the bodies of compound statements, which pay for themselves.
+func weight(s star.Stmt) int64 {
+	switch s := s.(type) {
+	case *star.ExprStmt:
+		return size(s.X)
+	case *star.AssignStmt:
+		return size(s.LHS) + size(s.RHS)
+	case *star.IfStmt:
+		return size(s.Cond)
+	case *star.ForStmt:
+		return size(s.X)
+	case *star.ReturnStmt:
+		if s.Result != nil {
+			return size(s.Result)
+		}
+	}
+	return 1
+}
+
+func size(e star.Expr) int64 {
+	var n int64
+	star.Walk(e, func(node star.Node) bool {
+		switch node.(type) {
+		case nil:
+			return false
+		case *star.LambdaExpr, *star.Comprehension:
+			n++
+			return false
+		}
+		n++
+		return true
+	})
+	return n
+}
+
+// literal returns a constant's value, without its label.
+func literal(l *star.Literal) val {
+	switch v := l.Value.(type) {
+	case int64:
+		return intVal(v, label.BottomID)
+	case *big.Int:
+		return bigVal(v, label.BottomID)
+	case float64:
+		return floatVal(v, label.BottomID)
+	case string:
+		if l.Token == star.BYTES {
+			return bytesVal(v, label.BottomID)
+		}
+		return stringVal(v, label.BottomID)
+	}
+	return val{}
+}

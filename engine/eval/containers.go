@@ -1,0 +1,474 @@
+package eval
+
+import (
+	star "go.starlark.net/syntax"
+
+	"callgate/engine/label"
+)
+
+// addContainerMethods adds the methods of lists, dicts and sets. Those that change a
+// container apply the write rule [flow.4] before they do.
+func addContainerMethods() {
+	addMethod(kList, "append", "x", func(t *thread, c *call) val {
+		o := c.recv.list()
+		t.mutable(o.iters, "append to", c.recv, t.at)
+		w := t.write(&o.st, c.recv.lab, t.at)
+		t.append(o, c.args[0].with(t.join(c.args[0].lab, w)))
+		return noneVal(t.pc)
+	})
+	addMethod(kList, "extend", "iterable", func(t *thread, c *call) val {
+		t.iterableArg(c, 0)
+		t.extend(c.recv, c.args[0])
+		return noneVal(t.pc)
+	})
+	addMethod(kList, "insert", "index, x", listInsert)
+	addMethod(kList, "pop", "index?", listPop)
+	addMethod(kList, "remove", "x", func(t *thread, c *call) val {
+		i, l := t.search(c, 0)
+		if i < 0 {
+			panic(t.argError(c, "not-found", "element not found"))
+		}
+		o := c.recv.list()
+		t.mutable(o.iters, "remove from", c.recv, t.at)
+		t.write(&o.st, c.recv.lab, t.at)
+		o.st = t.join(o.st, l)
+		t.removeAt(o, i)
+		return noneVal(t.pc)
+	})
+	addMethod(kList, "index", "x, start?, end?", func(t *thread, c *call) val {
+		i, l := t.search(c, 1)
+		if i < 0 {
+			panic(t.argError(c, "not-found", "value not in list"))
+		}
+		return intVal(int64(i), l)
+	})
+	addMethod(kList, "count", "x", func(t *thread, c *call) val {
+		l, n := t.join(t.shallow(c), t.deepLabel(c.args[0])), int64(0)
+		for _, e := range c.recv.list().items {
+			t.charge(1)
+			l = t.join(l, e.lab)
+			if t.equal(e, c.args[0], &l, 0) {
+				n++
+			}
+		}
+		return intVal(n, l)
+	})
+	addMethod(kList, "clear", "", func(t *thread, c *call) val {
+		o := c.recv.list()
+		t.mutable(o.iters, "clear", c.recv, t.at)
+		t.write(&o.st, c.recv.lab, t.at)
+		o.items = nil
+		return noneVal(t.pc)
+	})
+	addMethod(kList, "copy", "", func(t *thread, c *call) val {
+		t.alloc(48)
+		return listVal(&list{items: t.elements(c.recv), st: t.shallow(c)}, t.pc)
+	})
+	addMethod(kList, "reverse", "", func(t *thread, c *call) val {
+		o := c.recv.list()
+		t.mutable(o.iters, "reverse", c.recv, t.at)
+		t.write(&o.st, c.recv.lab, t.at)
+		t.charge(int64(len(o.items)) / 4)
+		for i, j := 0, len(o.items)-1; i < j; i, j = i+1, j-1 {
+			o.items[i], o.items[j] = o.items[j], o.items[i]
+		}
+		return noneVal(t.pc)
+	})
+	addMethod(kList, "sort", "*, key?, reverse?", func(t *thread, c *call) val {
+		o := c.recv.list()
+		t.mutable(o.iters, "sort", c.recv, t.at)
+		key := unboundVal
+		if !c.none(0) {
+			key = c.args[0]
+		}
+		t.lock(c.recv) // a key function cannot change the list meanwhile
+		items := t.elements(c.recv)
+		t.hold(listVal(&list{items: items}, label.BottomID))
+		l := t.sort(c, items, key, c.has(1) && t.truth(c.args[1]), t.shallow(c))
+		t.release()
+		t.unlock()
+		t.write(&o.st, c.recv.lab, t.at)
+		o.st = t.join(o.st, l)
+		o.items = items
+		return noneVal(t.pc)
+	})
+
+	addMethod(kDict, "get", "key, default?", func(t *thread, c *call) val {
+		l := t.keyLabel(c)
+		if i := t.find(c.recv.dict(), c.args[0], t.hash(c.args[0])); i >= 0 {
+			v := c.recv.dict().ents[i].v
+			return v.with(t.join(v.lab, l))
+		}
+		return t.defaultArg(c, 1, l)
+	})
+	addMethod(kDict, "items", "", dictItems)
+	addMethod(kDict, "keys", "", func(t *thread, c *call) val {
+		t.alloc(48)
+		return listVal(&list{items: t.elements(c.recv), st: t.shallow(c)}, t.pc)
+	})
+	addMethod(kDict, "values", "", func(t *thread, c *call) val {
+		d := c.recv.dict()
+		t.alloc(48 + int64(d.live)*valSize)
+		t.charge(int64(d.live) / 4)
+		o := &list{items: make([]val, 0, d.live), st: t.shallow(c)}
+		d.each(func(_, v val) bool {
+			o.items = append(o.items, v)
+			return true
+		})
+		return listVal(o, t.pc)
+	})
+	addMethod(kDict, "pop", "key, default?", func(t *thread, c *call) val {
+		d := c.recv.dict()
+		l := t.keyLabel(c)
+		h := t.hash(c.args[0])
+		t.mutable(d.iters, "delete from", c.recv, t.at)
+		i := t.find(d, c.args[0], h)
+		if i < 0 && !c.has(1) {
+			panic(t.argError(c, "no-key", "key %s not in dict", t.short(c.args[0])))
+		}
+		w := t.join(t.write(&d.st, c.recv.lab, t.at), l)
+		d.st = t.join(d.st, l)
+		if i < 0 {
+			return t.defaultArg(c, 1, w)
+		}
+		v := d.remove(i)
+		return v.with(t.join(v.lab, w))
+	})
+	addMethod(kDict, "popitem", "", func(t *thread, c *call) val {
+		d := c.recv.dict()
+		t.mutable(d.iters, "delete from", c.recv, t.at)
+		i := d.first()
+		if i < 0 {
+			panic(t.argError(c, "empty", "empty dict"))
+		}
+		w := t.join(t.write(&d.st, c.recv.lab, t.at), t.shallow(c))
+		k := d.ents[i].k
+		v := d.remove(i)
+		t.alloc(96)
+		return tupleVal([]val{k.with(w), v.with(t.join(v.lab, w))}, w)
+	})
+	addMethod(kDict, "setdefault", "key, default?", func(t *thread, c *call) val {
+		d := c.recv.dict()
+		l := t.keyLabel(c)
+		h := t.hash(c.args[0])
+		i := t.find(d, c.args[0], h)
+		if i < 0 {
+			t.mutable(d.iters, "insert into", c.recv, t.at)
+		}
+		w := t.join(t.write(&d.st, c.recv.lab, t.at), l)
+		d.st = t.join(d.st, l)
+		if i >= 0 {
+			v := d.ents[i].v
+			return v.with(t.join(v.lab, w))
+		}
+		v := t.defaultArg(c, 1, w)
+		t.insert(d, c.args[0], h, v)
+		return v
+	})
+	addMethod(kDict, "update", "...", func(t *thread, c *call) val {
+		if len(c.args) > 1 {
+			panic(t.badArg(c, "got %d arguments, want at most 1", len(c.args)))
+		}
+		t.mutable(c.recv.dict().iters, "update", c.recv, t.at)
+		if len(c.args) == 1 {
+			t.updateFrom(c, c.recv, c.args[0])
+		}
+		t.updateNamed(c.recv, c.kw)
+		return noneVal(t.pc)
+	})
+	addMethod(kDict, "copy", "", func(t *thread, c *call) val { return t.copyDict(c.recv).with(t.pc) })
+	for _, k := range []kind{kDict, kSet} {
+		addMethod(k, "clear", "", func(t *thread, c *call) val {
+			d := c.recv.dict()
+			t.mutable(d.iters, "clear", c.recv, t.at)
+			t.write(&d.st, c.recv.lab, t.at)
+			d.wipe()
+			return noneVal(t.pc)
+		})
+	}
+	addSetMethods()
+}
+
+// keyLabel is the label of looking up the first argument in the receiver.
+func (t *thread) keyLabel(c *call) label.ID {
+	return t.join(t.join(t.join(c.recv.lab, c.recv.structure()), t.pc), t.deepLabel(c.args[0]))
+}
+
+// defaultArg returns an optional argument, or None, under l.
+func (t *thread) defaultArg(c *call, i int, l label.ID) val {
+	if c.has(i) {
+		return c.args[i].with(t.join(c.args[i].lab, l))
+	}
+	return noneVal(l)
+}
+
+func listInsert(t *thread, c *call) val {
+	o := c.recv.list()
+	if !c.args[0].isInt() {
+		panic(t.badArg(c, "for parameter index: got %s, want int", c.args[0].typeName()))
+	}
+	t.mutable(o.iters, "insert into", c.recv, t.at)
+	n := int64(len(o.items))
+	i := t.clipIndex(c.args[0], n)
+	w := t.write(&o.st, c.recv.lab, t.at)
+	o.st = t.join(o.st, c.args[0].lab)
+	t.charge((n - i) / 16)
+	t.append(o, c.args[1])
+	copy(o.items[i+1:], o.items[i:n])
+	o.items[i] = c.args[1].with(t.join(t.join(c.args[1].lab, w), c.args[0].lab))
+	return noneVal(t.pc)
+}
+
+// clipIndex brings an index of any size into [0, n]; negative ones count from the end.
+func (t *thread) clipIndex(v val, n int64) int64 {
+	i := v.n
+	if v.k == kBig {
+		i = int64(v.bigInt().Sign()) * (1 << 62)
+	}
+	if i < 0 {
+		i += n
+	}
+	return min(max(i, 0), n)
+}
+
+func listPop(t *thread, c *call) val {
+	o := c.recv.list()
+	n := int64(len(o.items))
+	i := n - 1
+	il := label.BottomID
+	if c.has(0) {
+		i = t.intArg(c, 0)
+		il = c.args[0].lab
+		if i < 0 {
+			i += n
+		}
+	}
+	t.mutable(o.iters, "pop from", c.recv, t.at)
+	if i < 0 || i >= n {
+		if n == 0 {
+			panic(t.argError(c, "range", "index %d out of range: empty list", i))
+		}
+		panic(t.argError(c, "range", "index %d out of range [%d:%d]", i, -n, n-1))
+	}
+	w := t.join(t.write(&o.st, c.recv.lab, t.at), il)
+	o.st = t.join(o.st, il)
+	t.charge((n - i) / 16)
+	v := o.items[i]
+	t.removeAt(o, int(i))
+	return v.with(t.join(t.join(v.lab, w), o.st))
+}
+
+func (t *thread) removeAt(o *list, i int) {
+	copy(o.items[i:], o.items[i+1:])
+	last := len(o.items) - 1
+	o.items[last] = val{}
+	o.items = o.items[:last]
+	if cap(o.items) > 64 && len(o.items) < cap(o.items)/4 { // give memory back
+		o.items = append(make([]val, 0, cap(o.items)/2), o.items...)
+	}
+}
+
+// search looks for the first argument in the receiver, a list, between the optional
+// arguments at first, and returns the label of what it read.
+func (t *thread) search(c *call, first int) (int, label.ID) {
+	items := c.recv.list().items
+	lo, hi := int64(0), int64(len(items))
+	for i, p := range []*int64{&lo, &hi} {
+		if first > 0 && !c.none(first+i) {
+			if !c.args[first+i].isInt() {
+				panic(t.badArg(c, "got %s, want int", c.args[first+i].typeName()))
+			}
+			*p = t.clipIndex(c.args[first+i], int64(len(items)))
+		}
+	}
+	l := t.shallow(c)
+	for i := lo; i < hi; i++ {
+		t.charge(1)
+		l = t.join(l, items[i].lab)
+		if t.equal(items[i], c.args[0], &l, 0) {
+			return int(i), l
+		}
+	}
+	return -1, l
+}
+
+func dictItems(t *thread, c *call) val {
+	d := c.recv.dict()
+	l := t.shallow(c)
+	n := int64(d.live)
+	t.alloc(48 + n*(48+3*valSize))
+	t.charge(n)
+	o := &list{items: make([]val, 0, n), st: l}
+	flat := make([]val, 0, 2*n)
+	d.each(func(k, v val) bool {
+		flat = append(flat, k.with(l), v)
+		o.items = append(o.items, tupleVal(flat[len(flat)-2:len(flat):len(flat)], l))
+		return true
+	})
+	return listVal(o, t.pc)
+}
+
+// copyDict copies a dict or a set; its structure carries the reference's label.
+func (t *thread) copyDict(v val) val {
+	d := v.dict()
+	l := t.join(t.join(v.lab, d.st), t.pc)
+	t.alloc(96 + int64(len(d.ents))*entrySize + int64(len(d.index))*4)
+	t.charge(int64(len(d.ents)))
+	out := &dict{st: l, live: d.live, head: d.head, fields: d.fields}
+	out.ents = append([]entry(nil), d.ents...)
+	out.index = append([]uint32(nil), d.index...)
+	return val{p: dictVal(out, l).p, k: v.k, lab: l}
+}
+
+// setOp evaluates an operation on two sets; what is in the result depends on both.
+func (t *thread) setOp(op star.Token, a, b val) val {
+	l := t.join(t.join(a.lab, a.structure()), t.join(t.join(b.lab, b.structure()), t.pc))
+	t.alloc(96)
+	out := &dict{st: l}
+	t.hold(setVal(out, label.BottomID))
+	x, y := a.dict(), b.dict()
+	none := noneVal(label.BottomID)
+	keep := func(in, other *dict, want bool) {
+		in.each(func(k, _ val) bool {
+			t.charge(1)
+			h := t.hash(k)
+			if (t.find(other, k, h) >= 0) == want {
+				t.put(out, k, h, none)
+			}
+			return true
+		})
+	}
+	switch op {
+	case star.AMP:
+		keep(x, y, true)
+	case star.MINUS:
+		keep(x, y, false)
+	case star.CIRCUMFLEX:
+		keep(x, y, false)
+		keep(y, x, false)
+	case star.PIPE:
+		for _, in := range []*dict{x, y} {
+			in.each(func(k, _ val) bool {
+				t.charge(1)
+				t.put(out, k, t.hash(k), none)
+				return true
+			})
+		}
+	}
+	t.release()
+	return setVal(out, l)
+}
+
+// toSet makes a set of any iterable; a set is returned as it is.
+func (t *thread) toSet(c *call, v val) val {
+	if v.k == kSet {
+		return v
+	}
+	if !t.iterable(v) {
+		panic(t.badArg(c, "got %s, want iterable", v.typeName()))
+	}
+	t.alloc(96)
+	d := &dict{st: t.join(t.join(v.lab, v.structure()), t.pc)}
+	t.addAll(d, v)
+	return setVal(d, t.join(v.lab, t.pc))
+}
+
+func addSetMethods() {
+	combine := func(name string, op star.Token) {
+		addMethod(kSet, name, "...", func(t *thread, c *call) val {
+			if len(c.kw) > 0 {
+				panic(t.badArg(c, "unexpected keyword arguments"))
+			}
+			if op == star.CIRCUMFLEX && len(c.args) != 1 {
+				panic(t.badArg(c, "got %d arguments, want 1", len(c.args)))
+			}
+			out := t.copyDict(c.recv)
+			for _, a := range c.args {
+				t.hold(out)
+				other := t.toSet(c, a)
+				t.hold(other)
+				out = t.setOp(op, out, other)
+				t.release()
+				t.release()
+			}
+			return out
+		})
+	}
+	combine("difference", star.MINUS)
+	combine("intersection", star.AMP)
+	combine("symmetric_difference", star.CIRCUMFLEX)
+	combine("union", star.PIPE)
+	compare := func(name string, op star.Token) {
+		addMethod(kSet, name, "other", func(t *thread, c *call) val {
+			other := t.toSet(c, c.args[0])
+			return boolVal(t.compareSets(op, c.recv.dict(), other.dict()), t.join(t.shallow(c), other.structure()))
+		})
+	}
+	compare("issubset", star.LE)
+	compare("issuperset", star.GE)
+	addMethod(kSet, "isdisjoint", "other", func(t *thread, c *call) val {
+		other := t.toSet(c, c.args[0])
+		both := t.setOp(star.AMP, c.recv, other)
+		return boolVal(both.dict().live == 0, both.dict().st)
+	})
+	addMethod(kSet, "add", "x", func(t *thread, c *call) val {
+		d := c.recv.dict()
+		h := t.hash(c.args[0])
+		t.mutable(d.iters, "insert into", c.recv, t.at)
+		t.write(&d.st, c.recv.lab, t.at)
+		d.st = t.join(d.st, t.deepLabel(c.args[0]))
+		t.put(d, c.args[0], h, noneVal(label.BottomID))
+		return noneVal(t.pc)
+	})
+	addMethod(kSet, "update", "...", func(t *thread, c *call) val {
+		d := c.recv.dict()
+		t.mutable(d.iters, "update", c.recv, t.at)
+		for _, a := range c.args {
+			other := t.toSet(c, a)
+			t.write(&d.st, c.recv.lab, t.at)
+			d.st = t.join(d.st, t.join(other.lab, other.structure()))
+			t.hold(other)
+			if other.dict() != d {
+				other.dict().each(func(k, _ val) bool {
+					t.charge(1)
+					t.put(d, k, t.hash(k), noneVal(label.BottomID))
+					return true
+				})
+			}
+			t.release()
+		}
+		return noneVal(t.pc)
+	})
+	remove := func(name string, must bool) {
+		addMethod(kSet, name, "x", func(t *thread, c *call) val {
+			d := c.recv.dict()
+			l := t.keyLabel(c)
+			i := t.find(d, c.args[0], t.hash(c.args[0]))
+			t.mutable(d.iters, "remove from", c.recv, t.at)
+			if i < 0 && must {
+				panic(t.argError(c, "no-key", "missing key"))
+			}
+			t.write(&d.st, c.recv.lab, t.at)
+			d.st = t.join(d.st, l)
+			if i >= 0 {
+				d.remove(i)
+			}
+			return noneVal(t.pc)
+		})
+	}
+	remove("remove", true)
+	remove("discard", false)
+	addMethod(kSet, "pop", "", func(t *thread, c *call) val {
+		d := c.recv.dict()
+		t.mutable(d.iters, "pop from", c.recv, t.at)
+		i := d.first()
+		if i < 0 {
+			panic(t.argError(c, "empty", "empty set"))
+		}
+		w := t.join(t.write(&d.st, c.recv.lab, t.at), t.shallow(c))
+		k := d.ents[i].k
+		d.remove(i)
+		return k.with(w)
+	})
+	addMethod(kSet, "copy", "", func(t *thread, c *call) val { return t.copyDict(c.recv).with(t.pc) })
+}

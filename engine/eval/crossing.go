@@ -1,0 +1,307 @@
+package eval
+
+import (
+	"fmt"
+	"strings"
+
+	"callgate/engine/label"
+	"callgate/engine/value"
+)
+
+// cross makes one call of the host. The pc must have been joined to l already.
+func (t *thread) cross(c Call, l label.ID) Result {
+	if c.Kind != KindBuiltin {
+		if t.s.calls >= t.s.limits.Calls {
+			panic(t.limit("calls", int64(t.s.calls+1), int64(t.s.limits.Calls)))
+		}
+		t.s.calls++
+		// The record of calls is written here: whoever reads it learns the pc.
+		if !t.tab.Flows(t.pc, t.s.history) {
+			t.raiseFloor(t.join(t.pc, t.s.history), t.at, "a call was made in a branch that could not be foreseen")
+		}
+		t.s.history = t.join(t.s.history, t.pc)
+	}
+	if t.stop.Load() != stopNot {
+		panic(t.stopped())
+	}
+	t.calls++
+	c.ID = fmt.Sprintf("%d.%d", t.turn, t.calls)
+	c.PC = t.tab.Label(t.pc)
+	c.History = t.tab.Label(t.s.history)
+	c.Site = t.fn.site(t.at)
+	out := t.s.host.Do(t.ctx, []Call{c})
+	if len(out) != 1 {
+		panic(&Error{Status: Crashed, Code: "internal", Text: "the host answered a call with no result", lab: label.TopID, final: true})
+	}
+	if out[0].Forget {
+		t.s.permits.forget()
+	}
+	return out[0]
+}
+
+// refused turns a host's error into one of the program.
+func (t *thread) refused(e *CallError) *Error {
+	status := Failed
+	switch {
+	case e.Wait:
+		status = Waiting
+	case e.Deny:
+		status = Denied
+	case e.Final:
+		status = Crashed
+	}
+	text := e.Text
+	if text == "" {
+		text = e.Code
+	}
+	return &Error{
+		Status: status, Code: e.Code, Text: text, Hint: e.Hint, pos: t.at,
+		lab: t.join(t.tab.Intern(e.Label), t.pc), final: e.Final || e.Wait,
+	}
+}
+
+// addTool makes a tool reachable: "mail.send" as attribute send of module mail.
+func (s *Session) addTool(sig ToolSig) error {
+	d := &builtinDef{name: sig.Name, variadic: true, tool: &sig}
+	d.run = func(t *thread, c *call) val { return t.callTool(c, nil) }
+	f := builtinVal(&builtin{name: sig.Name, recv: unboundVal, def: d}, label.BottomID)
+	parts := strings.Split(sig.Name, ".")
+	attrs := s.pre
+	for i, p := range parts[:len(parts)-1] {
+		v, ok := attrs[p]
+		if !ok {
+			v = moduleVal(&module{strings.Join(parts[:i+1], "."), map[string]val{}}, label.BottomID)
+			attrs[p] = v
+		}
+		if v.k != kModule {
+			return fmt.Errorf("tool %q: there is a tool named %q", sig.Name, strings.Join(parts[:i+1], "."))
+		}
+		attrs = v.module().attrs
+	}
+	last := parts[len(parts)-1]
+	if _, ok := attrs[last]; ok {
+		return fmt.Errorf("tool %q: the name is taken", sig.Name)
+	}
+	attrs[last] = f
+	return nil
+}
+
+// callTool makes a call of a tool. With caught set, an error that may be caught is stored there instead of ending the program.
+func (t *thread) callTool(c *call, caught **Error) val {
+	sig := c.def.tool
+	call := Call{Kind: KindTool, Tool: sig.Name}
+	l := t.pc
+	add := func(name string, v val) {
+		for _, a := range call.Args {
+			if a.Name == name {
+				panic(t.errorf(t.shallow(c), "arguments", "%s: got multiple values for argument %q", sig.Name, name))
+			}
+		}
+		l = t.join(l, t.deepLabel(v))
+		call.Args = append(call.Args, Arg{name, t.export(v)})
+	}
+	if len(c.args) > len(sig.Params) {
+		panic(t.errorf(t.shallow(c), "arguments", "%s: got %d positional arguments, want at most %d", sig.Name, len(c.args), len(sig.Params)).
+			hint(sig.Name + "(" + strings.Join(sig.Params, ", ") + ")"))
+	}
+	for i, v := range c.args {
+		add(sig.Params[i], v)
+	}
+	for _, a := range c.kw {
+		add(a.name, a.v)
+	}
+	r := t.cross(call, l)
+	if r.Err != nil {
+		e := t.refused(r.Err)
+		e.lab = t.join(e.lab, l)
+		if caught != nil && !e.final {
+			*caught = e
+			return noneVal(e.lab)
+		}
+		panic(e)
+	}
+	return t.answer(r.Value)
+}
+
+// answer imports what a call returned, under the pc.
+func (t *thread) answer(v value.Value) val {
+	out := t.importAt(v, 0)
+	return out.with(t.join(out.lab, t.pc))
+}
+
+// addCrossings adds the functions that cross the boundary of the program.
+func addCrossings() {
+	crossing := func(name, params string, run native) {
+		d := def(name, params, run)
+		d.index = 0 // decided by the host as a call of its own kind
+		universe[name] = builtinVal(&builtin{name: name, recv: unboundVal, def: d}, label.BottomID)
+	}
+	crossing("done", "value?", runDone)
+	crossing("endorse", "value, trust, why?, *, options?, low?, high?", func(t *thread, c *call) val { return t.regrade(KindEndorse, c) })
+	crossing("declassify", "value, readers, why?", func(t *thread, c *call) val { return t.regrade(KindDeclassify, c) })
+	crossing("attempt", "...", runAttempt)
+	addFunc("choose", "value, options", runChoose)
+	addFunc("print", "...", runPrint)
+}
+
+// runDone gives the user the answer and ends the program.
+func runDone(t *thread, c *call) val {
+	v := noneVal(t.pc)
+	if c.has(0) {
+		v = c.args[0]
+	}
+	l := t.deepLabel(v)
+	answer := t.export(v)
+	r := t.cross(Call{Kind: KindAnswer, Tool: "done", Args: []Arg{{"value", answer}}}, l)
+	if r.Err != nil {
+		e := t.refused(r.Err)
+		e.lab = t.join(e.lab, l)
+		panic(e)
+	}
+	panic(&Error{Status: Answered, Code: "done", final: true, lab: t.pc, pos: t.at, done: &answer})
+}
+
+// regrade asks for another label. The result carries exactly what was granted: not even
+// the pc is joined, which the host has judged.
+func (t *thread) regrade(k CallKind, c *call) val {
+	l := t.shallow(c)
+	call := Call{Kind: k, Tool: string(k)}
+	for i, p := range c.def.params {
+		if c.has(i) {
+			l = t.join(l, t.deepLabel(c.args[i]))
+			call.Args = append(call.Args, Arg{p, t.export(c.args[i])})
+		}
+	}
+	r := t.cross(call, l)
+	if r.Err != nil {
+		e := t.refused(r.Err)
+		e.lab = t.join(e.lab, l)
+		panic(e)
+	}
+	return t.importAt(r.Value, 0)
+}
+
+// runAttempt calls one tool and returns struct(ok, value, code, error): an error or a refusal of
+// the tool does not end the program. What it returns carries the labels of the arguments, success
+// as much as failure [pc.5].
+func runAttempt(t *thread, c *call) val {
+	if len(c.args) == 0 || c.args[0].k != kBuiltin || c.args[0].builtin().def.tool == nil {
+		panic(t.badArg(c, "want a tool as first argument, as in attempt(mail.read, id = x)"))
+	}
+	fn := c.args[0]
+	l := t.join(t.shallow(c), fn.lab)
+	for _, a := range c.args {
+		l = t.join(l, t.deepLabel(a))
+	}
+	for _, a := range c.kw {
+		l = t.join(l, t.deepLabel(a.v))
+	}
+	inner := call{def: fn.builtin().def, args: c.args[1:], kw: c.kw, star: c.star, pos: c.pos, recv: unboundVal}
+	var e *Error
+	v := t.callTool(&inner, &e)
+	l = t.join(l, v.lab)
+	r := &record{names: []string{"code", "error", "ok", "value"}}
+	code, text := "", ""
+	if e != nil {
+		code, text = e.Code, e.Text
+	}
+	r.items = []val{stringVal(code, l), stringVal(text, l), boolVal(e == nil, l), v.with(l)}
+	t.alloc(160)
+	return recordVal(r, t.pc)
+}
+
+// runChoose returns the member of options that equals value, under both labels.
+func runChoose(t *thread, c *call) val {
+	v, options := c.args[0], c.args[1]
+	l := t.join(t.shallow(c), t.join(t.deepLabel(v), t.deepLabel(options)))
+	t.permitLabel(c.def, l)
+	if !t.iterable(options) {
+		panic(t.badArg(c, "options: got %s, want a list", options.typeName()))
+	}
+	it, _ := t.iterate(options)
+	for e, ok := it.next(t); ok; e, ok = it.next(t) {
+		t.charge(1)
+		if t.equal(v, e, &l, 0) {
+			return e.with(t.join(e.lab, l))
+		}
+	}
+	panic(t.errorf(l, "no-choice", "choose: the value is none of the options"))
+}
+
+// runPrint puts out its arguments. What was printed is shown to nobody yet: the
+// host decides that, value by value.
+func runPrint(t *thread, c *call) val {
+	sep, end := " ", "\n"
+	for _, a := range c.kw {
+		if a.v.k != kString && a.v.k != kNone {
+			panic(t.badArg(c, "%s: got %s, want string", a.name, a.v.typeName()))
+		}
+		switch {
+		case a.name == "sep" && a.v.k == kString:
+			sep = a.v.str()
+		case a.name == "end" && a.v.k == kString:
+			end = a.v.str()
+		case a.name == "sep" || a.name == "end":
+		default:
+			panic(t.badArg(c, "unexpected keyword argument %q%s", a.name, nearest(a.name, []string{"sep", "end"})))
+		}
+	}
+	l := t.shallow(c)
+	var text strings.Builder
+	p := Print{Site: t.fn.site(t.at)}
+	for i, a := range c.args {
+		if i > 0 {
+			text.WriteString(sep)
+		}
+		text.WriteString(t.str(a))
+		l = t.join(l, t.deepLabel(a))
+		p.Args = append(p.Args, t.exportText(a))
+	}
+	text.WriteString(end)
+	t.permitLabel(c.def, l)
+	t.s.output += int64(text.Len())
+	if t.s.output > t.s.limits.Output {
+		panic(t.limit("output", t.s.output, t.s.limits.Output))
+	}
+	p.Text, p.Label, p.PC = text.String(), t.tab.Label(l), t.tab.Label(t.pc)
+	p.bytes = int64(len(p.Text)) + 96
+	for _, a := range p.Args {
+		p.bytes += int64(a.Size()) * nodeBytes
+	}
+	t.alloc(p.bytes)
+	t.s.printed = append(t.s.printed, p)
+	return noneVal(t.pc)
+}
+
+// exportText is export, but for a value that is no data, which becomes its text.
+func (t *thread) exportText(v val) value.Value {
+	if t.isData(v, 0) {
+		return t.export(v)
+	}
+	return value.StringOf(t.repr(v), t.tab.Label(t.deepLabel(v)))
+}
+
+// isData reports whether a value has a plain form.
+func (t *thread) isData(v val, depth int) bool {
+	t.checkDepth(depth)
+	t.burn(1)
+	ok := true
+	switch v.k {
+	case kFunc, kBuiltin, kModule:
+		return false
+	case kTuple, kList:
+		for _, e := range t.items(v) {
+			ok = ok && t.isData(e, depth+1)
+		}
+	case kStruct:
+		for _, e := range v.record().items {
+			ok = ok && t.isData(e, depth+1)
+		}
+	case kDict, kSet:
+		v.dict().each(func(k, e val) bool {
+			ok = t.isData(k, depth+1) && t.isData(e, depth+1)
+			return ok
+		})
+	}
+	return ok
+}

@@ -1,0 +1,816 @@
+package eval
+
+import (
+	"math"
+	"math/big"
+	"strings"
+
+	star "go.starlark.net/syntax"
+
+	"callgate/engine/label"
+)
+
+// truth reports whether a value counts as true. Its label is that of the reference and the structure.
+func (t *thread) truth(v val) bool {
+	switch v.k {
+	case kBool, kInt, kString, kBytes:
+		return v.n != 0
+	case kFloat:
+		return v.float() != 0
+	case kNone:
+		return false
+	case kTuple:
+		return len(v.tuple().items) > 0
+	case kList:
+		return len(v.list().items) > 0
+	case kDict, kSet:
+		return v.dict().live > 0
+	case kRange:
+		return v.rng().n > 0
+	case kSeq:
+		return v.seq().s != ""
+	}
+	return true
+}
+
+// length returns the number of elements of a sequence, in O(1) but for code points; -1 of what has none.
+func (t *thread) length(v val) int64 {
+	switch v.k {
+	case kString, kBytes:
+		return v.n
+	case kTuple:
+		return int64(len(v.tuple().items))
+	case kList:
+		return int64(len(v.list().items))
+	case kDict, kSet:
+		return int64(v.dict().live)
+	case kRange:
+		return v.rng().n
+	case kSeq:
+		return v.seq().len(t)
+	}
+	return -1
+}
+
+// deepLabel joins every label in a value: of references, structures and
+// elements. It visits each object once.
+func (t *thread) deepLabel(v val) label.ID {
+	switch v.k {
+	case kTuple, kList, kDict, kSet, kStruct, kBuiltin:
+	default:
+		return v.lab
+	}
+	if v.k == kList { // of scalars, most often
+		o, l := v.list(), t.join(v.lab, v.list().st)
+		t.charge(int64(len(o.items)) / 4)
+		for i, e := range o.items {
+			if e.k >= kTuple {
+				return t.deepWalk(l, o.items[i:])
+			}
+			l = t.join(l, e.lab)
+		}
+		return l
+	}
+	return t.deepWalk(label.BottomID, []val{v})
+}
+
+func (t *thread) deepWalk(l label.ID, todo []val) label.ID {
+	todo = append([]val(nil), todo...)
+	epoch := t.s.nextEpoch()
+	for len(todo) > 0 {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		l = t.join(l, v.lab)
+		switch v.k {
+		case kTuple:
+			if o := v.tuple(); o.mark != epoch {
+				o.mark = epoch
+				t.charge(int64(len(o.items)))
+				todo = append(todo, o.items...)
+			}
+		case kStruct:
+			if o := v.record(); o.mark != epoch {
+				o.mark = epoch
+				t.charge(int64(len(o.items)))
+				todo = append(todo, o.items...)
+			}
+		case kList:
+			if o := v.list(); o.mark != epoch {
+				o.mark = epoch
+				l = t.join(l, o.st)
+				t.charge(int64(len(o.items)))
+				todo = append(todo, o.items...)
+			}
+		case kDict, kSet:
+			if o := v.dict(); o.mark != epoch {
+				o.mark = epoch
+				l = t.join(l, o.st)
+				t.charge(int64(len(o.ents)))
+				for _, e := range o.ents {
+					if e.k.k != kUnbound {
+						todo = append(todo, e.k, e.v)
+					}
+				}
+			}
+		case kBuiltin:
+			if r := v.builtin().recv; r.k != kUnbound {
+				todo = append(todo, r)
+			}
+		}
+	}
+	return l
+}
+
+// equal reports whether two values are equal, and joins to l the labels of all that it read
+// below the two references.
+func (t *thread) equal(a, b val, l *label.ID, depth int) bool {
+	if a.k != b.k {
+		if a.isNum() && b.isNum() {
+			return t.compareNum(a, b) == 0
+		}
+		return false
+	}
+	switch a.k {
+	case kNone:
+		return true
+	case kBool, kInt:
+		return a.n == b.n
+	case kString, kBytes:
+		if a.n != b.n {
+			return false
+		}
+		t.charge(a.n / 64)
+		return a.str() == b.str()
+	case kFloat, kBig:
+		return t.compareNum(a, b) == 0
+	case kRange:
+		x, y := a.rng(), b.rng()
+		return x.n == y.n && (x.n == 0 || x.start == y.start && (x.n == 1 || x.step == y.step))
+	case kTuple:
+		return a.p == b.p || t.equalItems(a.tuple().items, b.tuple().items, l, depth)
+	case kList:
+		x, y := a.list(), b.list()
+		*l = t.join(t.join(*l, x.st), y.st)
+		return x == y || t.equalItems(x.items, y.items, l, depth)
+	case kStruct:
+		x, y := a.record(), b.record()
+		if len(x.names) != len(y.names) {
+			return false
+		}
+		for i, n := range x.names {
+			if n != y.names[i] {
+				return false
+			}
+		}
+		return x == y || t.equalItems(x.items, y.items, l, depth)
+	case kDict, kSet:
+		x, y := a.dict(), b.dict()
+		*l = t.join(t.join(*l, x.st), y.st)
+		if x == y {
+			return true
+		}
+		if x.live != y.live {
+			return false
+		}
+		t.checkDepth(depth)
+		same := true
+		x.each(func(k, v val) bool {
+			t.charge(1)
+			i := t.find(y, k, t.hash(k))
+			if i < 0 {
+				same = false
+			} else if a.k == kDict {
+				w := y.ents[i].v
+				*l = t.join(t.join(*l, v.lab), w.lab)
+				same = t.equal(v, w, l, depth+1)
+			}
+			return same
+		})
+		return same
+	}
+	return a.same(b)
+}
+
+func (t *thread) equalItems(a, b []val, l *label.ID, depth int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	t.checkDepth(depth)
+	for i := range a {
+		t.charge(1)
+		*l = t.join(t.join(*l, a[i].lab), b[i].lab)
+		if !t.equal(a[i], b[i], l, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// compareNum orders two numbers. All NaNs are equal, and greater than everything else.
+func (t *thread) compareNum(a, b val) int {
+	if a.k == kInt && b.k == kInt {
+		switch {
+		case a.n < b.n:
+			return -1
+		case a.n > b.n:
+			return 1
+		}
+		return 0
+	}
+	if a.isInt() && b.isInt() {
+		return a.big().Cmp(b.big())
+	}
+	if a.k == kFloat && b.k == kFloat {
+		return compareFloat(a.float(), b.float())
+	}
+	if a.k == kFloat {
+		return -compareIntFloat(b, a.float())
+	}
+	return compareIntFloat(a, b.float())
+}
+
+func compareFloat(x, y float64) int {
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	case x == y:
+		return 0
+	case x == x: // y is NaN
+		return -1
+	case y == y:
+		return 1
+	}
+	return 0
+}
+
+// compareIntFloat compares exactly.
+func compareIntFloat(a val, f float64) int {
+	switch {
+	case f != f || math.IsInf(f, 1):
+		return -1
+	case math.IsInf(f, -1):
+		return 1
+	}
+	return new(big.Float).SetInt(a.big()).Cmp(big.NewFloat(f))
+}
+
+// order compares two values of one type that has an order; ok is false if it has none.
+// It joins to l the labels of all that it read below the references.
+func (t *thread) order(a, b val, l *label.ID, depth int) (c int, ok bool) {
+	if a.isNum() && b.isNum() {
+		return t.compareNum(a, b), true
+	}
+	if a.k != b.k {
+		return 0, false
+	}
+	switch a.k {
+	case kString, kBytes:
+		t.charge(min(a.n, b.n) / 64)
+		return strings.Compare(a.str(), b.str()), true
+	case kBool:
+		return int(a.n - b.n), true
+	case kTuple:
+		return t.orderItems(a.tuple().items, b.tuple().items, l, depth)
+	case kList:
+		*l = t.join(t.join(*l, a.list().st), b.list().st)
+		return t.orderItems(a.list().items, b.list().items, l, depth)
+	}
+	return 0, false
+}
+
+func (t *thread) orderItems(a, b []val, l *label.ID, depth int) (int, bool) {
+	t.checkDepth(depth)
+	for i := range min(len(a), len(b)) {
+		t.charge(1)
+		*l = t.join(t.join(*l, a[i].lab), b[i].lab)
+		if t.equal(a[i], b[i], l, depth+1) {
+			continue
+		}
+		return t.order(a[i], b[i], l, depth+1)
+	}
+	return len(a) - len(b), true
+}
+
+// compare evaluates a comparison; the result carries all that it read.
+func (t *thread) compare(op star.Token, a, b val, p pos) val {
+	l := t.join(a.lab, b.lab)
+	switch op {
+	case star.EQL, star.NEQ:
+		eq := t.equal(a, b, &l, 0)
+		return boolVal(eq == (op == star.EQL), l)
+	}
+	if a.k == kSet && b.k == kSet {
+		l = t.join(l, t.join(a.dict().st, b.dict().st))
+		return boolVal(t.compareSets(op, a.dict(), b.dict()), l)
+	}
+	c, ok := t.order(a, b, &l, 0)
+	if !ok {
+		panic(t.fail(p, t.join(l, t.join(t.deepLabel(a), t.deepLabel(b))), "type", "%s %s %s not implemented", a.typeName(), op, b.typeName()))
+	}
+	var r bool
+	switch op {
+	case star.LT:
+		r = c < 0
+	case star.LE:
+		r = c <= 0
+	case star.GT:
+		r = c > 0
+	case star.GE:
+		r = c >= 0
+	}
+	return boolVal(r, l)
+}
+
+func (t *thread) compareSets(op star.Token, x, y *dict) bool {
+	switch op {
+	case star.LT, star.GT:
+		if x.live == y.live {
+			return false
+		}
+	}
+	if op == star.GE || op == star.GT {
+		x, y = y, x
+	}
+	if x.live > y.live {
+		return false
+	}
+	all := true
+	x.each(func(k, _ val) bool {
+		t.charge(1)
+		all = t.find(y, k, t.hash(k)) >= 0
+		return all
+	})
+	return all
+}
+
+// in evaluates x in y, or not in.
+func (t *thread) in(not bool, x, y val, p pos) val {
+	l := t.join(t.join(x.lab, y.lab), y.structure())
+	found := false
+	switch y.k {
+	case kList, kTuple:
+		items := t.items(y)
+		for i := range items {
+			t.charge(1)
+			l = t.join(l, items[i].lab)
+			if t.equal(x, items[i], &l, 0) {
+				found = true
+				break
+			}
+		}
+	case kDict, kSet:
+		t.at = p
+		l = t.join(l, t.deepLabel(x))
+		found = t.hashable(x, 0) && t.find(y.dict(), x, t.hash(x)) >= 0
+	case kString:
+		if x.k != kString {
+			panic(t.fail(p, l, "type", "'in <string>' requires string as left operand, not %s", x.typeName()))
+		}
+		t.charge(y.n / 16)
+		found = strings.Contains(y.str(), x.str())
+	case kBytes:
+		switch x.k {
+		case kBytes:
+			t.charge(y.n / 16)
+			found = strings.Contains(y.str(), x.str())
+		case kInt:
+			if x.n < 0 || x.n > 255 {
+				panic(t.fail(p, l, "range", "in bytes: int out of range"))
+			}
+			t.charge(y.n / 64)
+			found = strings.IndexByte(y.str(), byte(x.n)) >= 0
+		default:
+			panic(t.fail(p, l, "type", "'in bytes' requires bytes or int as left operand, not %s", x.typeName()))
+		}
+	case kRange:
+		switch r := y.rng(); x.k {
+		case kInt:
+			found = r.contains(x.n)
+		case kFloat:
+			f := x.float()
+			found = f == math.Trunc(f) && math.Abs(f) < 1<<62 && r.contains(int64(f))
+		case kBig:
+		default:
+			panic(t.fail(p, l, "type", "'in range' requires integer as left operand, not %s", x.typeName()))
+		}
+	default:
+		panic(t.fail(p, l, "type", "unknown binary op: %s in %s", x.typeName(), y.typeName()))
+	}
+	return boolVal(found != not, t.join(l, t.pc))
+}
+
+// items returns the elements of a list or tuple, without copying.
+func (t *thread) items(v val) []val {
+	if v.k == kList {
+		return v.list().items
+	}
+	return v.tuple().items
+}
+
+// attr evaluates x.name.
+func (t *thread) attr(x val, name string, p pos) val {
+	switch x.k {
+	case kModule:
+		if v, ok := x.module().attrs[name]; ok {
+			return v.with(t.join(t.join(v.lab, x.lab), t.pc))
+		}
+		m := x.module()
+		panic(t.fail(p, x.lab, "no-field", "%s has no .%s%s", m.name, name, nearest(name, m.names())).hint(m.name + " has " + strings.Join(m.names(), ", ")))
+	case kStruct:
+		r := x.record()
+		for i, n := range r.names {
+			if n == name {
+				return r.items[i].with(t.join(t.join(r.items[i].lab, x.lab), t.pc))
+			}
+		}
+		panic(t.fail(p, x.lab, "no-field", "struct has no .%s field%s", name, nearest(name, r.names)))
+	}
+	if b := methodsNamed(name)[x.k]; b != nil {
+		t.alloc(64)
+		return builtinVal(&builtin{name: name, recv: x, def: b.def}, t.join(x.lab, t.pc))
+	}
+	if x.k == kDict && x.dict().fields {
+		k := stringVal(name, x.lab)
+		if i := t.find(x.dict(), k, t.hash(k)); i >= 0 {
+			v := x.dict().ents[i].v
+			return v.with(t.join(t.join(v.lab, x.lab), t.join(x.dict().st, t.pc)))
+		}
+	}
+	panic(t.fail(p, t.join(x.lab, x.structure()), "no-field", "%s has no .%s field or method%s", x.typeName(), name, nearest(name, methodNamesOf(x.k))))
+}
+
+// index evaluates x[y].
+func (t *thread) index(x, y val, p pos) val {
+	l := t.join(x.lab, y.lab)
+	switch x.k {
+	case kList:
+		o := x.list()
+		if y.k == kInt {
+			i := y.n
+			if i < 0 {
+				i += int64(len(o.items))
+			}
+			if uint64(i) < uint64(len(o.items)) {
+				v := o.items[i]
+				v.lab = t.join(t.join(v.lab, l), o.st)
+				return v
+			}
+		}
+	case kDict:
+		d := x.dict()
+		t.at = p
+		i := t.find(d, y, t.hash(y))
+		l = t.join(l, d.st)
+		if y.k >= kTuple {
+			l = t.join(l, t.deepLabel(y))
+		}
+		if i < 0 {
+			panic(t.fail(p, l, "no-key", "key %s not in dict", t.repr(y)))
+		}
+		v := d.ents[i].v
+		v.lab = t.join(v.lab, l)
+		return v
+	case kTuple, kString, kBytes, kRange, kSeq:
+		n := t.length(x)
+		if y.k == kInt {
+			i := y.n
+			if i < 0 {
+				i += n
+			}
+			if uint64(i) < uint64(n) {
+				v := t.element(x, i)
+				v.lab = t.join(v.lab, l)
+				return v
+			}
+		}
+	default:
+		panic(t.fail(p, l, "type", "unhandled index operation %s[%s]", x.typeName(), y.typeName()))
+	}
+	l = t.join(l, x.structure())
+	if !y.isInt() {
+		panic(t.fail(p, l, "type", "%s index: got %s, want int", x.typeName(), y.typeName()))
+	}
+	n := t.length(x)
+	if n == 0 {
+		panic(t.fail(p, l, "range", "index %s out of range: empty %s", t.repr(y), x.typeName()))
+	}
+	panic(t.fail(p, l, "range", "%s index %s out of range [%d:%d]", x.typeName(), t.repr(y), -n, n-1))
+}
+
+// element returns an element of an immutable sequence, with its own label alone.
+func (t *thread) element(x val, i int64) val {
+	switch x.k {
+	case kTuple:
+		return x.tuple().items[i]
+	case kString:
+		return stringVal(oneByte[x.str()[i]], label.BottomID)
+	case kBytes:
+		return intVal(int64(x.str()[i]), label.BottomID)
+	case kRange:
+		return intVal(x.rng().at(i), label.BottomID)
+	}
+	return x.seq().at(t, i)
+}
+
+// setIndex executes x[y] = v.
+func (t *thread) setIndex(x, y, v val, p pos) {
+	l := t.join(t.join(x.lab, y.lab), x.structure())
+	switch x.k {
+	case kList:
+		o := x.list()
+		if !y.isInt() {
+			panic(t.fail(p, l, "type", "list index: got %s, want int", y.typeName()))
+		}
+		i := y.n
+		n := int64(len(o.items))
+		if i < 0 {
+			i += n
+		}
+		if y.k == kBig || uint64(i) >= uint64(n) {
+			panic(t.fail(p, l, "range", "list index %s out of range [%d:%d]", t.repr(y), -n, n-1))
+		}
+		t.mutable(o.iters, "assign to element of", x, p)
+		w := t.write(&o.st, x.lab, p)
+		v.lab = t.join(t.join(v.lab, w), y.lab)
+		o.st = t.join(o.st, y.lab)
+		o.items[i] = v
+	case kDict:
+		d := x.dict()
+		t.at = p
+		h := t.hash(y)
+		t.mutable(d.iters, "insert into", x, p)
+		kl := y.lab
+		if y.k >= kTuple {
+			kl = t.deepLabel(y)
+		}
+		w := t.write(&d.st, x.lab, p)
+		v.lab = t.join(t.join(v.lab, w), kl)
+		d.st = t.join(d.st, kl)
+		t.hold(v)
+		t.put(d, y, h, v)
+		t.release()
+	default:
+		panic(t.fail(p, t.join(x.lab, y.lab), "type", "%s value does not support item assignment", x.typeName()))
+	}
+}
+
+// mutable refuses to change a container that a loop iterates over.
+func (t *thread) mutable(iters int32, verb string, v val, p pos) {
+	if iters > 0 {
+		panic(t.fail(p, t.join(v.lab, v.structure()), "iterating", "cannot %s %s during iteration", verb, v.typeName()))
+	}
+}
+
+// append adds an element to a list that the caller owns, or has applied the write rule to.
+func (t *thread) append(o *list, v val) {
+	if len(o.items) == cap(o.items) {
+		n := max(4, len(o.items)+len(o.items)/2)
+		t.hold(v)
+		t.alloc(int64(n) * valSize)
+		t.release()
+		items := make([]val, len(o.items), n)
+		copy(items, o.items)
+		o.items = items
+	}
+	o.items = append(o.items, v)
+}
+
+// extend appends the elements of b to the list a, in place.
+func (t *thread) extend(a, b val) {
+	o := a.list()
+	t.mutable(o.iters, "extend", a, t.at)
+	bl := t.join(b.lab, b.structure())
+	w := t.write(&o.st, a.lab, t.at)
+	o.st = t.join(o.st, bl)
+	w = t.join(w, bl)
+	if b.k == kList || b.k == kTuple { // a may be b
+		items := t.items(b)
+		t.charge(int64(len(items)) / 4)
+		n := len(o.items) + len(items)
+		if n > cap(o.items) {
+			n = max(n, len(o.items)+len(o.items)/2)
+			t.alloc(int64(n) * valSize)
+			grown := make([]val, len(o.items), n)
+			copy(grown, o.items)
+			o.items = grown
+		}
+		for _, e := range items {
+			e.lab = t.join(e.lab, w)
+			o.items = append(o.items, e)
+		}
+		return
+	}
+	it, _ := t.iterate(b)
+	t.lock(b)
+	for e, ok := it.next(t); ok; e, ok = it.next(t) {
+		t.charge(1)
+		e.lab = t.join(e.lab, w)
+		t.append(o, e)
+	}
+	t.unlock()
+}
+
+// update adds the entries of the dict b to the dict a, in place.
+func (t *thread) update(a, b val) {
+	x, y := a.dict(), b.dict()
+	t.mutable(x.iters, "update", a, t.at)
+	bl := t.join(b.lab, y.st)
+	w := t.write(&x.st, a.lab, t.at)
+	x.st = t.join(x.st, bl)
+	w = t.join(w, bl)
+	if x == y {
+		return
+	}
+	y.each(func(k, v val) bool {
+		t.charge(1)
+		t.put(x, k, t.hash(k), v.with(t.join(v.lab, w)))
+		return true
+	})
+}
+
+// slice3 evaluates x[lo:hi:step].
+func (t *thread) slice3(x, lo, hi, step val, p pos) val {
+	l := t.join(t.join(x.lab, x.structure()), t.join(lo.lab, t.join(hi.lab, step.lab)))
+	n := t.length(x)
+	if n < 0 || x.k == kDict || x.k == kSet {
+		panic(t.fail(p, l, "type", "invalid slice operand %s", x.typeName()))
+	}
+	arg := func(v val, name string, def int64) int64 {
+		switch v.k {
+		case kNone:
+			return def
+		case kInt:
+			return v.n
+		case kBig:
+			if v.bigInt().Sign() < 0 {
+				return math.MinInt64
+			}
+			return math.MaxInt64
+		}
+		panic(t.fail(p, l, "type", "invalid %s index: got %s, want int", name, v.typeName()))
+	}
+	st := arg(step, "slice step", 1)
+	if st == 0 {
+		panic(t.fail(p, l, "range", "zero is not a valid slice step"))
+	}
+	clip := func(i, low, high int64) int64 {
+		if i < 0 {
+			i = max(i+n, math.MinInt64/2)
+		}
+		return min(max(i, low), high)
+	}
+	var i, j int64
+	if st > 0 {
+		i = clip(arg(lo, "start", 0), 0, n)
+		j = clip(arg(hi, "end", n), 0, n)
+	} else {
+		i, j = n-1, -1
+		if lo.k != kNone {
+			i = clip(arg(lo, "start", 0), -1, n-1)
+		}
+		if hi.k != kNone {
+			j = clip(arg(hi, "end", 0), -1, n-1)
+		}
+	}
+	r := rangeSeq{start: i, stop: j, step: st}
+	r.count()
+	return t.pick(x, &r, l)
+}
+
+// pick returns the elements of a sequence at the indices of r.
+func (t *thread) pick(x val, r *rangeSeq, l label.ID) val {
+	switch x.k {
+	case kString, kBytes:
+		s := x.str()
+		t.charge(r.n / 16)
+		t.alloc(sizeClass(r.n))
+		var out string
+		if r.step == 1 {
+			out = strings.Clone(s[r.start : r.start+r.n])
+		} else {
+			b := make([]byte, r.n)
+			for i := range b {
+				b[i] = s[r.at(int64(i))]
+			}
+			out = string(b)
+		}
+		if x.k == kBytes {
+			return bytesVal(out, l)
+		}
+		return stringVal(out, l)
+	case kRange:
+		in := x.rng()
+		out := &rangeSeq{n: r.n}
+		if r.n > 0 {
+			out.start, out.step = in.at(r.start), 1
+			if step, ok := mulInt(in.step, r.step); ok {
+				out.step = step // else only one element can be picked, and any step will do
+			}
+			out.stop = in.at(r.at(r.n-1)) + sign(out.step)
+		} else {
+			out.step = 1
+		}
+		return rangeVal(out, l)
+	case kSeq:
+		panic(t.fail(t.at, l, "type", "invalid slice operand %s", x.typeName()))
+	}
+	t.charge(r.n / 4)
+	t.alloc(48 + r.n*valSize)
+	items := t.items(x)
+	out := make([]val, r.n)
+	for i := range out {
+		out[i] = items[r.at(int64(i))]
+	}
+	if x.k == kTuple {
+		return tupleVal(out, l)
+	}
+	return listVal(&list{items: out, st: l}, l)
+}
+
+func sign(i int64) int64 {
+	if i < 0 {
+		return -1
+	}
+	return 1
+}
+
+// count sets n from start, stop and step.
+func (r *rangeSeq) count() {
+	var span uint64
+	switch {
+	case r.step > 0 && r.start < r.stop:
+		span = uint64(r.stop) - uint64(r.start) - 1
+		r.n = int64(min(span/uint64(r.step), math.MaxInt64-1)) + 1
+	case r.step < 0 && r.start > r.stop:
+		span = uint64(r.start) - uint64(r.stop) - 1
+		r.n = int64(min(span/uint64(-r.step), math.MaxInt64-1)) + 1
+	default:
+		r.n = 0
+	}
+}
+
+func (r *rangeSeq) at(i int64) int64 { return r.start + i*r.step }
+
+func (r *rangeSeq) contains(x int64) bool {
+	if r.n == 0 {
+		return false
+	}
+	last := r.at(r.n - 1)
+	lo, hi := min(r.start, last), max(r.start, last)
+	return lo <= x && x <= hi && (uint64(x)-uint64(r.start))%uint64(max(r.step, -r.step)) == 0
+}
+
+// iterator yields the elements of a sequence, with their own labels alone.
+type iterator struct {
+	v val
+	i int
+}
+
+// iterable reports whether a value can be iterated over.
+func (t *thread) iterable(v val) bool {
+	switch v.k {
+	case kTuple, kRange, kList, kDict, kSet, kSeq:
+		return true
+	}
+	return false
+}
+
+func (t *thread) iterate(v val) (iterator, bool) { return iterator{v: v}, t.iterable(v) }
+
+func (it *iterator) next(t *thread) (val, bool) {
+	switch it.v.k {
+	case kList:
+		if o := it.v.list(); it.i < len(o.items) {
+			it.i++
+			return o.items[it.i-1], true
+		}
+	case kRange:
+		if r := it.v.rng(); int64(it.i) < r.n {
+			it.i++
+			return intVal(r.at(int64(it.i-1)), label.BottomID), true
+		}
+	case kTuple:
+		if o := it.v.tuple(); it.i < len(o.items) {
+			it.i++
+			return o.items[it.i-1], true
+		}
+	case kDict, kSet:
+		for d := it.v.dict(); it.i < len(d.ents); {
+			it.i++
+			if k := d.ents[it.i-1].k; k.k != kUnbound {
+				return k, true
+			}
+		}
+	case kSeq:
+		return it.v.seq().next(t, &it.i)
+	}
+	return val{}, false
+}
+
+// hint adds what to do instead.
+func (e *Error) hint(h string) *Error {
+	e.Hint = h
+	return e
+}

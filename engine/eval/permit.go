@@ -1,0 +1,61 @@
+package eval
+
+import (
+	"callgate/engine/label"
+	"callgate/engine/value"
+)
+
+// Every call of a builtin is decided by policy, on the builtin's name and the labels in
+// play. A session remembers what was permitted for each builtin and label class; what was refused is asked
+// again, so that every refusal reaches the journal.
+type permits struct {
+	last []label.ClassID // by builtin: 1 + the class permitted last
+	more map[permitKey]struct{}
+	used []int64 // calls permitted, by builtin
+}
+
+type permitKey struct {
+	builtin int
+	class   label.ClassID
+}
+
+func (p *permits) forget() {
+	clear(p.last)
+	clear(p.more)
+}
+
+// permit asks whether a builtin may be called with labels like those of c.
+func (t *thread) permit(c *call, via label.ID) {
+	t.permitLabel(c.def, t.join(via, t.shallow(c)))
+}
+
+// permitLabel asks whether a builtin may read data labelled l. A builtin that reads
+// deeper than references and structures asks again with what it read.
+func (t *thread) permitLabel(def *builtinDef, l label.ID) {
+	p := &t.s.permits
+	class := l.Class() + 1
+	if p.last[def.index] == class {
+		p.used[def.index]++
+		return
+	}
+	t.permitSlow(def, l, class)
+}
+
+func (t *thread) permitSlow(def *builtinDef, l label.ID, class label.ClassID) {
+	p := &t.s.permits
+	key := permitKey{def.index, class}
+	if _, ok := p.more[key]; !ok {
+		if err := t.cross(Call{
+			Kind: KindBuiltin, Tool: decided[def.index],
+			Args: []Arg{{"args", value.NoneOf(t.tab.Label(l).WithoutSources())}},
+		}, l).Err; err != nil {
+			panic(t.refused(err))
+		}
+		if p.more == nil {
+			p.more = map[permitKey]struct{}{}
+		}
+		p.more[key] = struct{}{}
+	}
+	p.last[def.index] = class
+	p.used[def.index]++
+}

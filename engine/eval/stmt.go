@@ -1,0 +1,448 @@
+package eval
+
+import (
+	"go.starlark.net/resolve"
+	star "go.starlark.net/syntax"
+
+	"callgate/engine/label"
+)
+
+// stmt compiles a statement; nil means that it does nothing.
+func (f *fcomp) stmt(s star.Stmt, p *place) stmt {
+	switch s := s.(type) {
+	case *star.ExprStmt:
+		if _, doc := s.X.(*star.Literal); doc {
+			return nil
+		}
+		x := f.expr(s.X)
+		return func(t *thread) sig {
+			x(t)
+			return sigNext
+		}
+	case *star.AssignStmt:
+		if s.Op != star.EQ {
+			return f.augmented(s)
+		}
+		return f.assignment(s)
+	case *star.IfStmt:
+		return f.ifStmt(s, p)
+	case *star.ForStmt:
+		return f.forStmt(s, p)
+	case *star.WhileStmt:
+		return f.whileStmt(s, p)
+	case *star.DefStmt:
+		fn := f.function(s.Function.(*resolve.Function), s)
+		set := f.assign(s.Name)
+		return func(t *thread) sig {
+			set(t, fn(t))
+			return sigNext
+		}
+	case *star.ReturnStmt:
+		return f.returnStmt(s)
+	case *star.BranchStmt:
+		switch s.Token {
+		case star.BREAK:
+			return func(*thread) sig { return sigBreak }
+		case star.CONTINUE:
+			return func(*thread) sig { return sigContinue }
+		}
+		return nil
+	case *star.LoadStmt:
+		f.errorf(s.Load, "a program uses the tools that it was granted; modules such as json are there without loading", "load is not available")
+		return nil
+	}
+	where, _ := s.Span()
+	f.errorf(where, "", "unexpected statement")
+	return nil
+}
+
+func (f *fcomp) returnStmt(s *star.ReturnStmt) stmt {
+	if s.Result == nil {
+		return func(t *thread) sig {
+			t.ret = noneVal(t.pc)
+			return sigReturn
+		}
+	}
+	x := f.expr(s.Result)
+	return func(t *thread) sig {
+		v := x(t)
+		v.lab = t.join(v.lab, t.pc)
+		t.ret = v
+		return sigReturn
+	}
+}
+
+func (f *fcomp) assignment(s *star.AssignStmt) stmt {
+	x := f.expr(s.RHS)
+	if id, ok := s.LHS.(*star.Ident); ok {
+		if b := id.Binding.(*resolve.Binding); b.Scope == resolve.Local {
+			i := b.Index
+			return func(t *thread) sig {
+				v := x(t)
+				v.lab = t.join(v.lab, t.pc)
+				t.locals[i] = v
+				return sigNext
+			}
+		}
+	}
+	set := f.assign(s.LHS)
+	slot := f.slots(1)
+	return func(t *thread) sig {
+		v := x(t)
+		t.locals[slot] = v
+		set(t, v)
+		t.locals[slot] = unboundVal
+		return sigNext
+	}
+}
+
+// assign compiles binding a value to a target.
+func (f *fcomp) assign(e star.Expr) assign {
+	switch e := e.(type) {
+	case *star.ParenExpr:
+		return f.assign(e.X)
+	case *star.Ident:
+		b := e.Binding.(*resolve.Binding)
+		i := b.Index
+		switch b.Scope {
+		case resolve.Local:
+			return func(t *thread, v val) {
+				v.lab = t.join(v.lab, t.pc)
+				t.locals[i] = v
+			}
+		case resolve.Cell:
+			return func(t *thread, v val) {
+				v.lab = t.join(v.lab, t.pc)
+				t.locals[i].cell().v = v
+			}
+		}
+		f.prog.binds[i] = true
+		return func(t *thread, v val) {
+			v.lab = t.join(v.lab, t.pc)
+			t.cells[i].v = v
+		}
+	case *star.IndexExpr:
+		x, y, p := f.expr(e.X), f.expr(e.Y), at(e.Lbrack)
+		slot := f.slots(2)
+		return func(t *thread, v val) {
+			t.locals[slot] = x(t)
+			t.locals[slot+1] = y(t)
+			o, i := t.locals[slot], t.locals[slot+1]
+			t.locals[slot], t.locals[slot+1] = unboundVal, unboundVal
+			t.setIndex(o, i, v, p)
+		}
+	case *star.DotExpr:
+		x, name, p := f.expr(e.X), e.Name.Name, at(e.NamePos)
+		return func(t *thread, v val) {
+			o := x(t)
+			panic(t.fail(p, o.lab, "no-field", "can't assign to .%s field of %s", name, o.typeName()))
+		}
+	case *star.TupleExpr:
+		return f.unpack(e.List, e)
+	case *star.ListExpr:
+		return f.unpack(e.List, e)
+	}
+	p, _ := e.Span()
+	f.errorf(p, "", "can't assign to this expression")
+	return nil
+}
+
+// unpack compiles a, b = v.
+func (f *fcomp) unpack(list []star.Expr, e star.Expr) assign {
+	p := start(e)
+	sets := make([]assign, len(list))
+	for i, x := range list {
+		sets[i] = f.assign(x)
+	}
+	slot := f.slots(len(list))
+	return func(t *thread, v val) {
+		l := t.join(t.join(v.lab, v.structure()), t.pc)
+		it, ok := t.iterate(v)
+		if !ok {
+			panic(t.fail(p, l, "not-iterable", "got %s in sequence assignment", v.typeName()))
+		}
+		n := 0
+		for n < len(sets) {
+			e, ok := it.next(t)
+			if !ok {
+				break
+			}
+			t.locals[slot+n] = e.with(t.join(e.lab, l))
+			n++
+		}
+		if n < len(sets) {
+			panic(t.fail(p, l, "unpack", "too few values to unpack (got %d, want %d)", n, len(sets)))
+		}
+		if _, ok := it.next(t); ok {
+			panic(t.fail(p, l, "unpack", "too many values to unpack (got %d, want %d)", t.length(v), len(sets)))
+		}
+		for i, set := range sets {
+			set(t, t.locals[slot+i])
+			t.locals[slot+i] = unboundVal
+		}
+	}
+}
+
+// augmented compiles x += y and its kin.
+func (f *fcomp) augmented(s *star.AssignStmt) stmt {
+	op := s.Op - star.PLUS_EQ + star.PLUS
+	p := at(s.OpPos)
+	inPlace := func(t *thread, a, b val) val {
+		switch {
+		case op == star.PLUS && a.k == kInt && b.k == kInt:
+			if s := a.n + b.n; (s > a.n) == (b.n > 0) {
+				return intVal(s, t.join(a.lab, b.lab))
+			}
+		case op == star.PLUS && a.k == kList && t.iterable(b):
+			t.at = p
+			t.extend(a, b)
+			return a
+		case op == star.PIPE && a.k == kDict && b.k == kDict:
+			t.at = p
+			t.update(a, b)
+			return a
+		}
+		return t.binary(op, a, b, p)
+	}
+	switch lhs := unparen(s.LHS).(type) {
+	case *star.Ident:
+		x, set := f.ident(lhs), f.assign(lhs)
+		y := f.expr(s.RHS)
+		op := f.pair(x, y, s.RHS, inPlace)
+		if b := lhs.Binding.(*resolve.Binding); b.Scope == resolve.Local {
+			i := b.Index
+			return func(t *thread) sig {
+				v := op(t)
+				v.lab = t.join(v.lab, t.pc)
+				t.locals[i] = v
+				return sigNext
+			}
+		}
+		return func(t *thread) sig {
+			set(t, op(t))
+			return sigNext
+		}
+	case *star.IndexExpr:
+		x, y, at := f.expr(lhs.X), f.expr(lhs.Y), at(lhs.Lbrack)
+		z := f.expr(s.RHS)
+		slot := f.slots(3)
+		return func(t *thread) sig {
+			t.locals[slot] = x(t)
+			t.locals[slot+1] = y(t)
+			t.locals[slot+2] = t.index(t.locals[slot], t.locals[slot+1], at)
+			b := z(t)
+			o, i, a := t.locals[slot], t.locals[slot+1], t.locals[slot+2]
+			for j := range 3 {
+				t.locals[slot+j] = unboundVal
+			}
+			t.setIndex(o, i, inPlace(t, a, b), at)
+			return sigNext
+		}
+	}
+	x := f.expr(s.LHS)
+	return func(t *thread) sig {
+		v := x(t)
+		panic(t.fail(p, v.lab, "no-field", "can't assign to a field of %s", v.typeName()))
+	}
+}
+
+func unparen(e star.Expr) star.Expr {
+	for {
+		p, ok := e.(*star.ParenExpr)
+		if !ok {
+			return e
+		}
+		e = p.X
+	}
+}
+
+func (f *fcomp) ifStmt(s *star.IfStmt, p *place) stmt {
+	c := f.cond(s.Cond)
+	own := f.need // the arms' statements count their own temporaries
+	then := f.block(s.True, p, nil)
+	var els stmt
+	if len(s.False) > 0 {
+		els = f.block(s.False, p, nil)
+	}
+	f.need = own
+	r := f.region(p, stmtNodes(s.True, s.False)...)
+	r.self = s
+	return func(t *thread) sig {
+		ok, l := c(t)
+		arm := els
+		if ok {
+			arm = then
+		}
+		saved := t.pc
+		full := t.join(saved, l)
+		if full == saved {
+			if arm == nil {
+				return sigNext
+			}
+			return arm(t)
+		}
+		t.announce(r, saved, full)
+		t.pc = full
+		out := sigNext
+		if arm != nil {
+			out = arm(t)
+		}
+		t.pc = t.level(saved)
+		return out
+	}
+}
+
+func stmtNodes(lists ...[]star.Stmt) []star.Node {
+	var out []star.Node
+	for _, l := range lists {
+		for _, s := range l {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (f *fcomp) forStmt(s *star.ForStmt, p *place) stmt {
+	seq := f.expr(s.X)
+	vars := f.assign(s.Vars)
+	own := f.need
+	body := f.block(s.Body, p, s)
+	f.need = own
+	r := f.region(p, s)
+	r.self = s
+	where := start(s.X)
+	var local = -1
+	if id, ok := s.Vars.(*star.Ident); ok {
+		if b := id.Binding.(*resolve.Binding); b.Scope == resolve.Local {
+			local = b.Index
+		}
+	}
+	return func(t *thread) sig {
+		out := sigNext
+		t.loop(seq(t), r, where, func(bodyPC label.ID, elem val) bool {
+			if local >= 0 {
+				t.locals[local] = elem
+			} else {
+				vars(t, elem)
+			}
+			switch r := body(t); r {
+			case sigBreak:
+				return false
+			case sigReturn:
+				out = r
+				return false
+			}
+			return true
+		}, nil)
+		return out
+	}
+}
+
+// loop runs body for every element of a sequence. Each element carries the pc of
+// the body, which includes the labels of the reference and of the structure, and what breaks
+// and continues add. body returns false to end the loop. entered, if not nil, is called with the label of the loop if it raises the pc.
+func (t *thread) loop(v val, r *region, p pos, body func(bodyPC label.ID, elem val) bool, entered func(label.ID)) {
+	l := t.join(v.lab, v.structure())
+	saved, raises := t.pc, t.raises
+	full := t.join(saved, l)
+	t.loops = append(t.loops, loopPC{full, label.BottomID})
+	top := len(t.loops) - 1
+	if full != saved {
+		t.announce(r, saved, full)
+		if entered != nil {
+			entered(full)
+		}
+	}
+	it, ok := t.iterate(v)
+	if !ok {
+		panic(t.fail(p, l, "not-iterable", "%s value is not iterable", v.typeName()))
+	}
+	t.lock(v)
+	bodyPC := full
+	if t.raises != raises {
+		bodyPC = t.level(full)
+	}
+	seen := t.raises
+	for {
+		if t.raises != seen {
+			t.loops[top].cnt = label.BottomID
+			bodyPC = t.level(bodyPC)
+			seen = t.raises
+		}
+		t.pc = bodyPC
+		if t.fuel--; t.fuel < 0 {
+			t.refuel()
+		}
+		e, ok := it.next(t)
+		if !ok {
+			break
+		}
+		e.lab = t.join(e.lab, bodyPC)
+		if !body(bodyPC, e) {
+			break
+		}
+	}
+	t.unlock()
+	t.loops = t.loops[:top]
+	t.pc = saved
+	if t.raises != raises {
+		t.pc = t.level(saved)
+	}
+}
+
+func (f *fcomp) whileStmt(s *star.WhileStmt, p *place) stmt {
+	test := f.cond(s.Cond)
+	own := f.need
+	body := f.block(s.Body, p, s)
+	f.need = own
+	r := f.region(p, s)
+	r.self = s
+	cost := size(s.Cond)
+	return func(t *thread) sig {
+		saved, raises := t.pc, t.raises
+		t.loops = append(t.loops, loopPC{label.BottomID, label.BottomID})
+		top := len(t.loops) - 1
+		pc := saved
+		seen := raises
+		out := sigNext
+	loop:
+		for {
+			if t.fuel -= cost; t.fuel < 0 {
+				t.refuel()
+			}
+			if t.raises != seen {
+				t.loops[top].cnt = label.BottomID
+				pc = t.level(pc)
+				seen = t.raises
+			}
+			t.pc = pc
+			ok, l := test(t)
+			// The loop's pc accumulates what its conditions carried.
+			if full := t.join(t.pc, l); full != t.pc {
+				before := t.pc
+				t.loops[top].brk = t.join(t.loops[top].brk, full)
+				t.raises++
+				t.announce(r, before, full)
+				pc = t.level(t.join(pc, full))
+				seen = t.raises
+				t.pc = pc
+			}
+			if !ok {
+				break
+			}
+			switch body(t) {
+			case sigBreak:
+				break loop
+			case sigReturn:
+				out = sigReturn
+				break loop
+			}
+		}
+		t.loops = t.loops[:top]
+		t.pc = saved
+		if t.raises != raises {
+			t.pc = t.level(saved)
+		}
+		return out
+	}
+}

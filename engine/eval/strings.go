@@ -1,0 +1,4 @@
+package eval
+
+// addStringMethods adds the methods of strings and bytes.
+func addStringMethods() {}

@@ -1,0 +1,201 @@
+package eval
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// str returns what str(v) does: a string itself, and the repr of anything else.
+func (t *thread) str(v val) string {
+	if v.k == kString {
+		return v.str()
+	}
+	return t.repr(v)
+}
+
+// repr returns the text of a value, as in a program. It is charged as it is
+// written; a container inside itself is "...".
+func (t *thread) repr(v val) string {
+	w := textWriter{t: t}
+	w.write(v)
+	return w.b.String()
+}
+
+type textWriter struct {
+	t    *thread
+	b    strings.Builder
+	path []val // containers being written
+}
+
+func (w *textWriter) put(s string) {
+	w.t.charge(1 + int64(len(s))/64)
+	if w.b.Len()+len(s) > w.b.Cap() {
+		w.t.alloc(int64(2*w.b.Cap() + len(s)))
+	}
+	w.b.WriteString(s)
+}
+
+// inside reports whether a container is being written already, and pushes it if not.
+func (w *textWriter) enter(v val) bool {
+	for _, p := range w.path {
+		if p.p == v.p {
+			return false
+		}
+	}
+	w.t.checkDepth(len(w.path))
+	w.path = append(w.path, v)
+	return true
+}
+
+func (w *textWriter) leave() { w.path = w.path[:len(w.path)-1] }
+
+func (w *textWriter) write(v val) {
+	switch v.k {
+	case kNone:
+		w.put("None")
+	case kBool:
+		if v.n != 0 {
+			w.put("True")
+		} else {
+			w.put("False")
+		}
+	case kInt:
+		w.put(strconv.FormatInt(v.n, 10))
+	case kBig:
+		w.t.charge(bigTextCost(v.bigInt().BitLen()))
+		w.put(v.bigInt().String())
+	case kFloat:
+		w.put(formatFloat(v.float()))
+	case kString:
+		w.put(quote(v.str(), false))
+	case kBytes:
+		w.put(quote(v.str(), true))
+	case kTuple:
+		if !w.enter(v) {
+			w.put("(...)")
+			return
+		}
+		w.put("(")
+		w.items(v.tuple().items)
+		if len(v.tuple().items) == 1 {
+			w.put(",")
+		}
+		w.put(")")
+		w.leave()
+	case kList:
+		if !w.enter(v) {
+			w.put("[...]")
+			return
+		}
+		w.put("[")
+		w.items(v.list().items)
+		w.put("]")
+		w.leave()
+	case kSet:
+		if v.dict().live == 0 {
+			w.put("set()")
+			return
+		}
+		w.put("set([")
+		first := true
+		v.dict().each(func(k, _ val) bool {
+			if !first {
+				w.put(", ")
+			}
+			first = false
+			w.write(k)
+			return true
+		})
+		w.put("])")
+	case kDict:
+		if !w.enter(v) {
+			w.put("{...}")
+			return
+		}
+		w.put("{")
+		first := true
+		v.dict().each(func(k, e val) bool {
+			if !first {
+				w.put(", ")
+			}
+			first = false
+			w.write(k)
+			w.put(": ")
+			w.write(e)
+			return true
+		})
+		w.put("}")
+		w.leave()
+	case kStruct:
+		if !w.enter(v) {
+			w.put("struct(...)")
+			return
+		}
+		w.put("struct(")
+		for i, n := range v.record().names {
+			if i > 0 {
+				w.put(", ")
+			}
+			w.put(n + " = ")
+			w.write(v.record().items[i])
+		}
+		w.put(")")
+		w.leave()
+	case kRange:
+		r := v.rng()
+		switch {
+		case r.step != 1:
+			w.put("range(" + strconv.FormatInt(r.start, 10) + ", " + strconv.FormatInt(r.stop, 10) + ", " + strconv.FormatInt(r.step, 10) + ")")
+		case r.start != 0:
+			w.put("range(" + strconv.FormatInt(r.start, 10) + ", " + strconv.FormatInt(r.stop, 10) + ")")
+		default:
+			w.put("range(" + strconv.FormatInt(r.stop, 10) + ")")
+		}
+	case kFunc:
+		w.put("<function " + v.fn().code.name + ">")
+	case kBuiltin:
+		if b := v.builtin(); b.recv.k != kUnbound {
+			w.put("<built-in method " + b.name + " of " + b.recv.typeName() + " value>")
+		} else {
+			w.put("<built-in function " + b.name + ">")
+		}
+	case kModule:
+		w.put("<module " + strconv.Quote(v.module().name) + ">")
+	case kSeq:
+		w.put(v.seq().text())
+	}
+}
+
+func (w *textWriter) items(items []val) {
+	for i, e := range items {
+		if i > 0 {
+			w.put(", ")
+		}
+		w.write(e)
+	}
+}
+
+// bigTextCost is the work of writing an int of so many bits in decimal.
+func bigTextCost(bits int) int64 { return int64(bits) / 64 * (1 + int64(bits)/65536) }
+
+// formatFloat writes a float so that it reads back as one.
+func formatFloat(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 1):
+		return "+inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	}
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if e := strings.IndexByte(s, 'e'); e < 0 {
+		if !strings.ContainsRune(s, '.') {
+			s += ".0"
+		}
+	} else if !strings.ContainsRune(s, '.') && e > 0 {
+		return s
+	}
+	return s
+}

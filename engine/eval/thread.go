@@ -1,0 +1,311 @@
+package eval
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"callgate/engine/label"
+)
+
+// thread runs one program of a session. Expressions and statements are closures
+// over it. It is used by one goroutine at a time.
+//
+// The pc label is kept complete: it always includes the author's label, the
+// session's floor, the labels of the branches entered, and those of the exits that
+// may have been skipped. Every expression yields a value whose label includes the pc.
+type thread struct {
+	locals []val // frame of the running function: parameters, locals, temporaries
+	pc     label.ID
+	fuel   int64 // steps until the next look at clock, cancellation and step limit
+	tab    *label.Table
+	cells  []*cell // globals of the running function's module
+	ret    val     // result of the return statement that is being executed
+
+	fn       *function
+	fnpc     label.ID // labels of returns that branches of this function may have taken
+	loops    []loopPC // of all active loops; those of the running function begin at loopBase
+	loopBase int
+	raises   uint32 // counts rises of floor, fnpc and loops: a saved pc is stale if it changed
+
+	s     *Session
+	ctx   context.Context
+	turn  int
+	calls int // calls of the host made, for their ids
+
+	depth    int
+	maxDepth int
+	frames   []activation // of all active functions, for backtraces and restores
+	arena    arena
+	iters    []val   // containers that loops are iterating over
+	held     []val   // what builtins are making, or have taken from elsewhere: roots
+	pool     []*call // records of builtin calls; the first natives of them are in use
+	natives  int
+	at       pos // of the call of a builtin that is running
+
+	// Budgets.
+	slice    int64 // fuel handed out at the last look
+	steps    int64 // used before the current slice
+	maxSteps int64
+	heap     int64 // bytes charged, and not seen to be free by the tracer
+	heapMark int64 // trace when heap passes it
+	peak     int64
+	maxHeap  int64
+	epoch    uint32 // of the tracer's marks
+	output   int64  // bytes printed
+	stop     atomic.Int32
+	deadline time.Time
+	started  time.Time
+}
+
+// loopPC is what a loop adds to the pc of its body.
+type loopPC struct {
+	brk label.ID // of the sequence or condition, and of breaks and returns that may have been taken: until the loop ends
+	cnt label.ID // of continues: until the iteration ends
+}
+
+// activation is what a call saves of its caller.
+type activation struct {
+	fn       *function
+	locals   []val
+	cells    []*cell
+	pc       label.ID
+	fnpc     label.ID
+	loopBase int
+	raises   uint32
+	pos      pos // of the call, in the caller
+	native   string
+}
+
+// Reasons to stop, in thread.stop.
+const (
+	stopNot int32 = iota
+	stopCancelled
+)
+
+const fuelSlice = 2048
+
+// join returns the join of two labels.
+func (t *thread) join(a, b label.ID) label.ID {
+	if a == b || b == label.BottomID {
+		return a
+	}
+	return t.tab.Join(a, b)
+}
+
+// burn takes n steps. It must come before the work that it pays for.
+func (t *thread) burn(n int64) {
+	t.fuel -= n
+	if t.fuel < 0 {
+		t.refuel()
+	}
+}
+
+// charge takes steps for n units of cheap work inside a builtin.
+func (t *thread) charge(n int64) {
+	if n > 0 {
+		t.burn(n)
+	}
+}
+
+// used returns the steps taken so far.
+func (t *thread) used() int64 { return t.steps + t.slice - t.fuel }
+
+// refuel looks at the limits and hands out the next slice of fuel.
+func (t *thread) refuel() {
+	used := t.used()
+	if used > t.maxSteps {
+		panic(t.limit("steps", used, t.maxSteps))
+	}
+	if t.stop.Load() != stopNot {
+		panic(t.stopped())
+	}
+	if now := time.Now(); now.After(t.deadline) {
+		panic(t.limit("wall", int64(now.Sub(t.started)/time.Millisecond), int64(t.deadline.Sub(t.started)/time.Millisecond)))
+	}
+	t.steps = used
+	t.slice = min(fuelSlice, t.maxSteps-used+1)
+	t.fuel = t.slice
+}
+
+// alloc charges n bytes to the memory budget, before they are allocated.
+func (t *thread) alloc(n int64) {
+	t.heap += n
+	if t.heap > t.heapMark {
+		t.collect(n)
+	}
+}
+
+// level returns a pc that was saved, with what has been raised since.
+func (t *thread) level(saved label.ID) label.ID {
+	l := t.join(t.join(saved, t.s.floor), t.fnpc)
+	for _, p := range t.loops[t.loopBase:] {
+		l = t.join(t.join(l, p.brk), p.cnt)
+	}
+	return l
+}
+
+// raiseFloor raises the session's floor, and with it the pc of everything that follows.
+func (t *thread) raiseFloor(l label.ID, p pos, why string) {
+	floor := t.join(t.s.floor, l)
+	if floor == t.s.floor {
+		return
+	}
+	if floor.Class() != t.s.floor.Class() {
+		t.s.noteRise(t, floor, p, why)
+	}
+	t.s.floor = floor
+	t.pc = t.join(t.pc, floor)
+	t.raises++
+}
+
+// write applies the write rule [flow.4] to a container with structure label *st
+// that was reached under the label ref, and returns the label that what is written must carry.
+func (t *thread) write(st *label.ID, ref label.ID, p pos) label.ID {
+	w := t.join(t.pc, ref)
+	if w == *st || w == label.BottomID {
+		return w
+	}
+	joined := t.join(*st, w)
+	if joined.Class() != st.Class() {
+		t.raiseFloor(joined, p, "a container that was made under less is changed here: change a copy instead, as in dict(x) or list(x)")
+		w = t.join(w, t.s.floor)
+	}
+	*st = joined
+	return w
+}
+
+// arena holds the frames of active functions, in chunks that never move.
+type arena struct {
+	chunk []val
+	used  int
+	full  []frameChunk
+	spare []val
+}
+
+type frameChunk struct {
+	vals []val
+	used int
+}
+
+const chunkSize = 1024
+
+// push returns a frame of n unbound slots on top of the arena.
+func (t *thread) push(n int) []val {
+	a := &t.arena
+	if a.used+n > len(a.chunk) {
+		a.full = append(a.full, frameChunk{a.chunk, a.used})
+		if a.spare != nil && len(a.spare) >= n {
+			a.chunk, a.spare = a.spare, nil
+		} else {
+			size := max(chunkSize, n)
+			t.alloc(int64(size) * valSize)
+			a.chunk = newChunk(size)
+		}
+		a.used = 0
+	}
+	f := a.chunk[a.used : a.used+n : a.used+n]
+	a.used += n
+	return f
+}
+
+func newChunk(n int) []val {
+	c := make([]val, n)
+	for i := range c {
+		c[i] = unboundVal
+	}
+	return c
+}
+
+// pop drops the topmost frame, of n slots.
+func (t *thread) pop(n int) {
+	a := &t.arena
+	top := a.chunk[a.used-n : a.used]
+	for i := range top { // so that push need not, and nothing is kept alive
+		top[i] = unboundVal
+	}
+	a.used -= n
+	if a.used == 0 && len(a.full) > 0 {
+		last := len(a.full) - 1
+		if a.spare == nil || len(a.spare) < len(a.chunk) {
+			a.spare = a.chunk
+		}
+		a.chunk, a.used = a.full[last].vals, a.full[last].used
+		a.full = a.full[:last]
+	}
+}
+
+const valSize = 24
+
+// mark remembers how deep the thread is, so that an error can be caught there.
+type markPoint struct {
+	act              activation
+	frames, loops    int
+	iters, held      int
+	depth, natives   int
+	chunks, arenaTop int
+	at               pos
+	ret              val
+}
+
+func (t *thread) markPoint() markPoint {
+	return markPoint{
+		act:    activation{fn: t.fn, locals: t.locals, cells: t.cells, pc: t.pc, fnpc: t.fnpc, loopBase: t.loopBase, raises: t.raises},
+		frames: len(t.frames), loops: len(t.loops), iters: len(t.iters), held: len(t.held), depth: t.depth, natives: t.natives, at: t.at,
+		chunks: len(t.arena.full), arenaTop: t.arena.used, ret: t.ret,
+	}
+}
+
+// unwind returns the thread to a mark after an error.
+func (t *thread) unwind(m markPoint) {
+	for len(t.arena.full) > m.chunks {
+		t.pop(t.arena.used)
+	}
+	if t.arena.used > m.arenaTop {
+		t.pop(t.arena.used - m.arenaTop)
+	}
+	for len(t.iters) > m.iters {
+		t.unlock()
+	}
+	for len(t.held) > m.held {
+		t.release()
+	}
+	t.frames = t.frames[:m.frames]
+	t.loops = t.loops[:m.loops]
+	t.depth, t.natives, t.at, t.ret = m.depth, m.natives, m.at, m.ret
+	t.fn, t.locals, t.cells = m.act.fn, m.act.locals, m.act.cells
+	t.fnpc, t.loopBase = m.act.fnpc, m.act.loopBase
+	t.pc = t.level(m.act.pc)
+}
+
+// lock keeps a container from being changed while it is iterated over.
+func (t *thread) lock(v val) {
+	switch v.k {
+	case kList:
+		v.list().iters++
+	case kDict, kSet:
+		v.dict().iters++
+	}
+	t.iters = append(t.iters, v)
+}
+
+func (t *thread) unlock() {
+	last := len(t.iters) - 1
+	switch v := t.iters[last]; v.k {
+	case kList:
+		v.list().iters--
+	case kDict, kSet:
+		v.dict().iters--
+	}
+	t.iters[last] = val{}
+	t.iters = t.iters[:last]
+}
+
+// hold makes v a root until release: a builtin holds what it has made while it calls back into the program.
+func (t *thread) hold(v val) { t.held = append(t.held, v) }
+
+func (t *thread) release() {
+	last := len(t.held) - 1
+	t.held[last] = val{}
+	t.held = t.held[:last]
+}

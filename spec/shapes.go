@@ -42,9 +42,9 @@ var (
 	effects   = &shape{form: listForm, item: &shape{form: textForm, enum: effectNames}, want: "a list of " + orList(effectNames), unique: true}
 )
 
-func path(doc string) *shape { return &shape{form: textForm, want: "a path", doc: doc} }
+func filePath(doc string) *shape { return &shape{form: textForm, want: "a path", doc: doc} }
 
-func paths(doc string) *shape {
+func filePaths(doc string) *shape {
 	return &shape{form: listForm, item: &shape{form: textForm, want: "a path"}, want: "a list of paths", doc: doc, unique: true}
 }
 
@@ -93,10 +93,10 @@ var useShape = &shape{form: caseForm, cases: []*shape{
 			{name: "command", shape: &shape{form: listForm, item: &shape{form: textForm, empty: true}, some: true, doc: "The program to start and its arguments."}},
 			{name: "url", shape: &shape{form: textForm, pattern: patternURL, secret: true, want: "a URL that begins with https:// or http:// and holds no password", doc: "Where the server listens."}},
 		}}},
-		{name: "pin", shape: path("File that keeps the server's tools as they were when they were accepted.")},
+		{name: "pin", shape: filePath("File that keeps the server's tools as they were when they were accepted.")},
 	}},
 	{form: mapForm, doc: "Tools written in Starlark.", keys: []key{
-		{name: "script", required: true, shape: path("The Starlark file.")},
+		{name: "script", required: true, shape: filePath("The Starlark file.")},
 	}},
 }}
 
@@ -118,12 +118,12 @@ var agentShape = &shape{form: mapForm, one: []string{"model", "program"},
 			{name: "name", shape: text("The model's name.")},
 			{name: "baseURL", def: "the provider's", shape: &shape{form: textForm, pattern: patternURL, secret: true, want: "a URL that begins with https:// or http:// and holds no password", doc: "Where the model is served."}},
 			{name: "apiKey", shape: with(secretShape, "Where the key is; never the key.")},
-			{name: "recording", shape: path("The transcript that is played.")},
+			{name: "recording", shape: filePath("The transcript that is played.")},
 		}, when: []condition{
 			{key: "provider", is: []string{"recorded"}, wants: []string{"recording"}, bans: []string{"baseURL", "apiKey"}},
 			{key: "provider", is: []string{"openai", "anthropic"}, wants: []string{"name"}, bans: []string{"recording"}},
 		}}},
-		{name: "program", shape: path("A Starlark file to run in place of a model.")},
+		{name: "program", shape: filePath("A Starlark file to run in place of a model.")},
 		{name: "mode", def: "react, or program if there is one", shape: enum("How programs come about: written turn by turn from what is shown, written from trusted text alone, or by a person.", "react", "plan", "program")},
 		{name: "inputs", def: "none", shape: &shape{form: listForm, doc: "The values that a run is given.", item: &shape{form: mapForm, keys: []key{
 			{name: "name", required: true, shape: &shape{form: textForm, pattern: patternInput, doc: "Its name, by which programs know it.", want: "a name of lower-case letters, digits and _ that begins with a letter"}},
@@ -133,8 +133,8 @@ var agentShape = &shape{form: mapForm, one: []string{"model", "program"},
 			{name: "default", shape: &shape{form: textForm, empty: true, doc: "Its value where the run gives none. Without one, the run must."}},
 		}}}},
 		{name: "tools", def: "none", shape: &shape{form: listForm, item: useShape, doc: "What programs may call, policies permitting."}},
-		{name: "toolsets", def: "none", shape: paths("Files with Toolset documents, which tools may name.")},
-		{name: "policies", def: "none", shape: paths("Files or folders with Policy documents of the agent's own: they can deny and ask, and grant nothing.")},
+		{name: "toolsets", def: "none", shape: filePaths("Files with Toolset documents, which tools may name.")},
+		{name: "policies", def: "none", shape: filePaths("Files or folders with Policy documents of the agent's own: they can deny and ask, and grant nothing.")},
 		{name: "observe", def: "hide-untrusted", shape: enum("What of the results the model is shown.", "reveal", "hide-untrusted", "policy")},
 		{name: "limits", shape: with(limitsShape, "The budgets of one run.")},
 		{name: "isolation", def: "as policy says", shape: enum("The least isolation in which programs run; a policy may raise it.", "none", "process", "container")},
@@ -186,7 +186,7 @@ var policyShape = &shape{form: mapForm, any: []string{"rego", "cel"}, keys: []ke
 	{name: "mode", def: "enforce", shape: enum("Whether the rules decide, or are recorded and change nothing.", "enforce", "audit")},
 	{name: "params", def: "none", shape: with(dataMap, "Values for the rules. {file: PATH} stands for what is in a YAML or JSON file of the policy root.")},
 	{name: "rego", shape: &shape{form: mapForm, any: []string{"modules", "bundle"}, doc: "Rules in Rego.", keys: []key{
-		{name: "modules", shape: paths("Files or folders of modules.")},
+		{name: "modules", shape: filePaths("Files or folders of modules.")},
 		{name: "bundle", shape: &shape{form: textForm, want: "a path or a URL", doc: "A bundle as OPA builds it: folder, .tar.gz, or URL."}},
 	}}},
 	{name: "cel", shape: &shape{form: mapForm, doc: "Rules in CEL.", keys: []key{
@@ -238,12 +238,12 @@ var toolsetShape = &shape{form: mapForm, keys: []key{
 }}
 
 var scenarioShape = &shape{form: mapForm, one: []string{"program", "recording"}, keys: []key{
-	{name: "agent", required: true, shape: path("The agent: its folder or file.")},
+	{name: "agent", required: true, shape: filePath("The agent: its folder or file.")},
 	{name: "inputs", def: "the agent's defaults", shape: &shape{form: freeForm, names: &shape{form: textForm, pattern: patternInput, want: "the name of an input"},
 		item: &shape{form: textForm, file: true, empty: true, want: "a text, or {file: PATH}"}, want: "a map from inputs to texts", doc: "What the run is given."}},
 	{name: "principal", def: "the host's", shape: with(principalShape, "On whose behalf.")},
-	{name: "program", shape: path("The Starlark file that is run.")},
-	{name: "recording", shape: path("The transcript that the model plays.")},
+	{name: "program", shape: filePath("The Starlark file that is run.")},
+	{name: "recording", shape: filePath("The transcript that the model plays.")},
 	{name: "author", def: "user/public", shape: with(labelText, "Label of the program's author.")},
 	{name: "stubs", def: "none", shape: &shape{form: listForm, doc: "What tools answer. The first whose args fit is taken; a tool without one is not called.", item: &shape{form: mapForm, one: []string{"result", "error"},
 		keys: []key{
@@ -282,9 +282,9 @@ var principalShape = &shape{form: mapForm, keys: []key{
 }}
 
 var hostShape = &shape{form: mapForm, keys: []key{
-	{name: "policies", def: "none", shape: paths("Files or folders with Policy documents. Without any, and without a library, every effect is denied.")},
+	{name: "policies", def: "none", shape: filePaths("Files or folders with Policy documents. Without any, and without a library, every effect is denied.")},
 	{name: "library", def: "none", shape: &shape{form: listForm, item: &shape{form: textForm, pattern: patternName, want: "the name of a shipped policy, such as base"}, unique: true, want: "a list of names", doc: "Shipped policies."}},
 	{name: "params", def: "none", shape: with(dataMap, "Values for the shipped policies. {file: PATH} stands for what is in a YAML or JSON file beside this one or below.")},
 	{name: "principal", def: "whoever runs callgate", shape: with(principalShape, "On whose behalf agents run.")},
-	{name: "state", def: "the user's state folder", shape: path("Folder of the journal.")},
+	{name: "state", def: "the user's state folder", shape: filePath("Folder of the journal.")},
 }}

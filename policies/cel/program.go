@@ -1,0 +1,115 @@
+package cel
+
+import (
+	"fmt"
+	"sync"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+// program is an expression that can be evaluated.
+type program struct {
+	plan interpreter.InterpretableV2
+
+	// counted evaluates the same and counts its cost; planned when it is first needed.
+	counted func() (celgo.Program, error)
+	cost    costClass
+}
+
+// costClass says when an evaluation's cost must be counted.
+type costClass uint8
+
+const (
+	costCounted costClass = iota // always
+	costSmall                    // if the request is not small
+	costFree                     // never
+)
+
+// planOptions are for an expression that is evaluated without counting.
+func planOptions(checked *ast.AST) []interpreter.PlannerOption {
+	return []interpreter.PlannerOption{
+		interpreter.Optimize(),
+		interpreter.CompileRegexConstants(interpreter.MatchesRegexOptimization),
+		interpreter.CustomDecoratorV2(alternatives),
+		interpreter.CustomDecoratorV2(guard(checked)),
+	}
+}
+
+// alternatives implements x.or(y) and x.orValue(y), of which y is evaluated if x is none.
+func alternatives(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	call, ok := i.(interpreter.InterpretableCall)
+	if ok && len(call.Args()) == 2 && (call.Function() == "or" || call.Function() == "orValue") {
+		return &alternative{call, call.Args()[0], call.Args()[1], call.Function() == "orValue"}, nil
+	}
+	return i, nil
+}
+
+type alternative struct {
+	interpreter.InterpretableCall
+	first, second interpreter.InterpretableV2
+	value         bool
+}
+
+func (a *alternative) Exec(f *interpreter.ExecutionFrame) ref.Val {
+	v := a.first.Exec(f)
+	o, ok := v.(*types.Optional)
+	switch {
+	case !ok:
+		return types.MaybeNoSuchOverloadErr(v)
+	case !o.HasValue():
+		return a.second.Exec(f)
+	case a.value:
+		return o.GetValue()
+	}
+	return o
+}
+
+func (a *alternative) Eval(vars interpreter.Activation) ref.Val {
+	return a.Exec(interpreter.AsFrame(vars))
+}
+
+// newProgram plans what is to be evaluated of x, as checked with the types that the
+// interpreter and the environment have.
+func newProgram(x *expr, checked *ast.AST, i interpreter.Interpreter, env *celgo.Env) (*program, error) {
+	plan, err := i.NewInterpretable(checked, planOptions(checked)...)
+	if err != nil {
+		return nil, err
+	}
+	return &program{plan: plan, cost: x.cost, counted: sync.OnceValues(func() (celgo.Program, error) {
+		return env.PlanProgram(checked,
+			celgo.EvalOptions(celgo.OptOptimize),
+			celgo.CustomDecoratorV2(guard(checked)),
+			celgo.CostTracking(estimator{}),
+			celgo.CostLimit(maxCost))
+	})}, nil
+}
+
+// evaluate evaluates a program for the request; an error is a value.
+func (s *state) evaluate(p *program) ref.Val {
+	if p.cost == costFree || p.cost == costSmall && s.isSmall() {
+		return p.plan.Exec(s.frame)
+	}
+	if s.spent > maxDecision {
+		return types.NewErr("the decision costs more than %d steps", maxDecision)
+	}
+	counted, err := p.counted()
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	v, details, err := counted.Eval(s)
+	s.spent += maxCost / 100
+	if details != nil && details.ActualCost() != nil {
+		s.spent += *details.ActualCost()
+	}
+	if err != nil {
+		if cancelled, ok := err.(interpreter.EvalCancelledError); ok && cancelled.Cause == interpreter.CostLimitExceeded {
+			err = fmt.Errorf("costs more than %d steps", maxCost)
+		}
+		return types.WrapErr(err)
+	}
+	return v
+}

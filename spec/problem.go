@@ -60,22 +60,48 @@ func Fatal(ps []Problem) bool {
 }
 
 // Nearest returns the known word that a mistyped one probably stands for, or "".
-// Case, dashes and underscores count for nothing.
+// Case, dashes and underscores count for nothing, two letters exchanged for one mistake.
 func Nearest(word string, known []string) string {
 	if len(word) > 64 {
 		return ""
 	}
-	best, least := "", 1+min(3, max(1, len(word)/3))
-	if len(word) > 3 {
-		least = max(least, 3)
-	}
 	w := fold(word)
+	most := 1
+	switch {
+	case len(w) > 8:
+		most = 3
+	case len(w) > 3:
+		most = 2
+	}
+	best, least := "", 2*most+2
 	for _, k := range known {
-		if d := levenshtein.ComputeDistance(w, fold(k)); d < least && d < len(k) {
-			best, least = k, d
+		f := fold(k)
+		d := levenshtein.ComputeDistance(w, f)
+		if d == 2 && exchanged(w, f) {
+			d = 1
+		}
+		if d >= len(f) {
+			continue
+		}
+		score := 2 * d
+		if len(w) != len(f) { // of two that are as near, the one as long
+			score++
+		}
+		if score < least {
+			best, least = k, score
 		}
 	}
 	return best
+}
+
+// exchanged reports whether two words differ in the order of two neighbours.
+func exchanged(a, b string) bool {
+	for i := 0; i+1 < len(a) && len(a) == len(b); i++ {
+		if a[i] != b[i] {
+			return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+		}
+	}
+	return false
 }
 
 var dashes = strings.NewReplacer("-", "", "_", "")

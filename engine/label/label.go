@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Trust is integrity: who may have influenced a value. The zero Trust is
@@ -78,12 +79,13 @@ type Readers struct {
 func Public() Readers { return Readers{public: true} }
 
 // Only returns the readers that are exactly the principals named; none means
-// nobody. The name "*" stands for everybody.
+// nobody. The name "*" stands for everybody. A name that is no UTF-8 is nobody's.
 func Only(principals ...string) Readers {
 	if slices.Contains(principals, "*") {
 		return Public()
 	}
-	return Readers{who: sortedSet(principals)}
+	who := sortedSet(principals)
+	return Readers{who: slices.DeleteFunc(who, func(p string) bool { return !utf8.ValidString(p) })}
 }
 
 // IsPublic reports whether everybody may read.
@@ -211,11 +213,18 @@ func Top() Label { return Label{} }
 // Bottom is the least restrictive label: system trust, public, no tag, no source.
 func Bottom() Label { return Label{c: bottom} }
 
-// New returns a label. Tags and sources are sets: order and repetition do not matter.
+// New returns a label. Tags and sources are sets: order and repetition do not matter. The tag "*" stands
+// for every tag. In tags and sources, U+FFFD stands for what is no UTF-8.
 func New(t Trust, r Readers, tags []string, sources ...Source) Label {
-	l := Label{c: &class{trust: t.valid(), readers: r, tags: sortedSet(tags)}}
+	l := Label{c: &class{trust: t.valid(), readers: r}}
 	if slices.Contains(tags, "*") {
-		l.c.tags, l.c.anyTag = nil, true
+		l.c.anyTag = true
+	} else {
+		l.c.tags = slices.Clone(tags)
+		for i, tag := range l.c.tags {
+			l.c.tags[i] = text(tag)
+		}
+		l.c.tags = sortedSet(l.c.tags)
 	}
 	return l.WithSources(sources...)
 }
@@ -337,7 +346,12 @@ func (l Label) WithSources(sources ...Source) Label {
 	if len(sources) == 0 {
 		return l
 	}
-	o := &origin{sources: slices.Compact(slices.SortedFunc(slices.Values(sources), compareSources))}
+	o := &origin{sources: slices.Clone(sources)}
+	for i, s := range o.sources {
+		o.sources[i] = Source{text(s.Tool), text(s.Of), text(s.Field)}
+	}
+	slices.SortFunc(o.sources, compareSources)
+	o.sources = slices.Compact(o.sources)
 	o.truncate()
 	return Label{l.class(), joinOrigin(l.origin(), o)}
 }
@@ -345,7 +359,7 @@ func (l Label) WithSources(sources ...Source) Label {
 // WithGrant returns l with one more endorsement on which the value depends. Bits
 // that are negative or past [Unbounded] are Unbounded.
 func (l Label) WithGrant(g Grant) Label {
-	g.Trust = g.Trust.valid()
+	g.Call, g.Trust = text(g.Call), g.Trust.valid()
 	if g.Bits < 0 || g.Bits > Unbounded {
 		g.Bits = Unbounded
 	}
@@ -414,7 +428,8 @@ func joinOrigin(a, b *origin) *origin {
 	case equalOrigin(&o, b):
 		return b
 	}
-	return &o
+	out := o // so that only a new one is allocated
+	return &out
 }
 
 // truncate brings an origin to its bounds. The first ones stay and a mark remains, so
@@ -475,6 +490,9 @@ func subset[T any](a, b []T, compare func(T, T) int) bool {
 	}
 	return true
 }
+
+// text returns s as text: what is no UTF-8 would not come back from an encoding.
+func text(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 func sortedSet(in []string) []string {
 	if len(in) == 0 {

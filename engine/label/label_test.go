@@ -108,20 +108,21 @@ func TestLatticeLaws(t *testing.T) {
 func TestZeroIsTop(t *testing.T) {
 	var zero Label
 	for name, ok := range map[string]bool{
-		"the zero Label is Top":            zero.Equal(Top()),
-		"Top is untrusted":                 zero.Trust() == Untrusted,
-		"Top is for nobody":                !zero.Readers().Includes("ana") && !zero.Readers().IsPublic(),
-		"Top carries every tag":            zero.HasTag("anything"),
-		"Top is from anywhere":             zero.More(),
-		"Top was chosen without bound":     zero.Choice() == Choice{Untrusted, Unbounded},
-		"Top does not flow to Bottom":      !zero.FlowsTo(Bottom()),
-		"the zero Readers are nobody":      !Readers{}.Includes("") && !Readers{}.IsPublic(),
-		"the zero ID is Top's":             NewTable().Label(ID(0)).Equal(Top()),
-		"an unknown trust is untrusted":    New(9, Public(), nil).Trust() == Untrusted && Bottom().WithTrust(9).Trust() == Untrusted,
-		"a grant of a wrong trust too":     Bottom().WithGrant(Grant{"1", 9, 1}).Choice().Trust == Untrusted,
-		"negative bits are unbounded":      Bottom().WithGrant(Grant{"1", User, -1}).Choice().Bits == Unbounded,
-		"enormous bits are unbounded":      Bottom().WithGrant(Grant{"1", User, 1}).WithGrant(Grant{"2", User, math.MaxInt}).Choice().Bits == Unbounded,
-		"without grants nobody has chosen": Bottom().Choice() == Choice{System, 0},
+		"the zero Label is Top":               zero.Equal(Top()),
+		"Top is untrusted":                    zero.Trust() == Untrusted,
+		"Top is for nobody":                   !zero.Readers().Includes("ana") && !zero.Readers().IsPublic(),
+		"Top carries every tag":               zero.HasTag("anything"),
+		"Top is from anywhere":                zero.More(),
+		"Top was chosen without bound":        zero.Choice() == Choice{Untrusted, Unbounded},
+		"Top does not flow to Bottom":         !zero.FlowsTo(Bottom()),
+		"the zero Readers are nobody":         !Readers{}.Includes("") && !Readers{}.IsPublic(),
+		"the zero ID is Top's":                NewTable().Label(ID(0)).Equal(Top()),
+		"an unknown trust is untrusted":       New(9, Public(), nil).Trust() == Untrusted && Bottom().WithTrust(9).Trust() == Untrusted,
+		"a grant of a wrong trust too":        Bottom().WithGrant(Grant{"1", 9, 1}).Choice().Trust == Untrusted,
+		"negative bits are unbounded":         Bottom().WithGrant(Grant{"1", User, -1}).Choice().Bits == Unbounded,
+		"enormous bits are unbounded":         Bottom().WithGrant(Grant{"1", User, 1}).WithGrant(Grant{"2", User, math.MaxInt}).Choice().Bits == Unbounded,
+		"a reader that is no UTF-8 is nobody": len(Only("\xff").Names()) == 0,
+		"without grants nobody has chosen":    Bottom().Choice() == Choice{System, 0},
 	} {
 		if !ok {
 			t.Errorf("does not hold: %s", name)
@@ -184,7 +185,7 @@ func TestLabelsDoNotChangeWithWhatMadeThem(t *testing.T) {
 
 func TestTextRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	odd := []string{"", "*x", "a,b", "{", "}", "#", "/", "%", "%41", "a b", "\x00", "\xff", "é", "日本", "\u202e", "public", "ana@corp.example", "group:finance", "\n", "\ufffd"}
+	odd := []string{"", "*x", "a,b", "{", "}", "#", "/", "%", "%41", "a b", "\x00", "é", "日本", "\u202e", "public", "ana@corp.example", "group:finance", "\n", "\ufffd"}
 	for range pairs {
 		l := random(r).WithoutSources()
 		if r.IntN(2) == 0 {
@@ -202,8 +203,13 @@ func TestTextRoundTrip(t *testing.T) {
 
 func TestJSONRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for range pairs / 4 {
+	odd := []string{"", "\xff", "a\xfeb", "<&>", "\u2028", "é", "\x7f\x00", `"\`}
+	for range pairs {
 		l := random(r)
+		if r.IntN(4) == 0 {
+			l = New(Trust(r.IntN(4)), Only(some(r, odd...)...), some(r, odd...), Source{odd[r.IntN(len(odd))], odd[r.IntN(len(odd))], odd[r.IntN(len(odd))]}).
+				WithGrant(Grant{odd[r.IntN(len(odd))], User, 1})
+		}
 		b, err := json.Marshal(l)
 		if err != nil {
 			t.Fatal(err)
@@ -211,6 +217,9 @@ func TestJSONRoundTrip(t *testing.T) {
 		got := Bottom()
 		if err := json.Unmarshal(b, &got); err != nil || !got.Equal(l) {
 			t.Fatalf("got %v, %v from %s; want %v", got, err, b, l)
+		}
+		if own := l.AppendJSON(nil); string(own) != string(b) {
+			t.Fatalf("AppendJSON gives %s, which encoding/json turns into %s", own, b)
 		}
 	}
 }

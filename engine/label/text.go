@@ -46,7 +46,7 @@ func appendName(b []byte, name string) []byte {
 	}
 	for len(name) > 0 {
 		r, n := utf8.DecodeRuneInString(name)
-		if r == utf8.RuneError && n == 1 || strings.ContainsRune(special, r) || r == ' ' || !unicode.IsPrint(r) {
+		if strings.ContainsRune(special, r) || r == ' ' || !unicode.IsPrint(r) {
 			for _, c := range []byte(name[:n]) {
 				b = fmt.Appendf(b, "%%%02X", c)
 			}
@@ -140,25 +140,74 @@ func parseNames(in []string) ([]string, error) {
 		if name == "*" {
 			return nil, fmt.Errorf("name %q: got *, want the name of one", s)
 		}
+		if !utf8.ValidString(name) {
+			return nil, fmt.Errorf("name %q: got bytes that are no UTF-8", s)
+		}
 		out[i] = name
 	}
 	return out, nil
 }
 
+// labelJSON is how a label is read.
 type labelJSON struct {
 	Trust   Trust     `json:"trust"`
 	Readers []string  `json:"readers"`
 	Tags    *[]string `json:"tags"`
 	Sources *[]Source `json:"sources"`
-	Grants  []Grant   `json:"grants,omitempty"`
+	Grants  []Grant   `json:"grants"`
 	More    bool      `json:"more"`
 }
 
 // MarshalJSON writes everything of the label, for wire and journal. Readers and
-// tags are lists; ["*"] means everybody, every tag.
-func (l Label) MarshalJSON() ([]byte, error) {
-	tags, sources := nonNil(l.Tags()), nonNil(l.Sources())
-	return json.Marshal(labelJSON{l.Trust(), nonNil(l.Readers().Names()), &tags, &sources, l.Grants(), l.origin().more})
+// tags are lists; ["*"] means everybody, every tag. It never fails.
+func (l Label) MarshalJSON() ([]byte, error) { return l.AppendJSON(nil), nil }
+
+// AppendJSON appends what [Label.MarshalJSON] gives.
+func (l Label) AppendJSON(b []byte) []byte {
+	b = append(append(b, `{"trust":"`...), l.Trust().String()...)
+	b = appendList(append(b, `","readers":`...), l.Readers().Names(), appendJSON)
+	b = appendList(append(b, `,"tags":`...), l.Tags(), appendJSON)
+	b = appendList(append(b, `,"sources":`...), l.Sources(), func(b []byte, s Source) []byte {
+		b = appendJSON(append(b, `{"tool":`...), s.Tool)
+		b = appendJSON(append(b, `,"of":`...), s.Of)
+		if s.Field != "" {
+			b = appendJSON(append(b, `,"field":`...), s.Field)
+		}
+		return append(b, '}')
+	})
+	if len(l.Grants()) > 0 {
+		b = appendList(append(b, `,"grants":`...), l.Grants(), func(b []byte, g Grant) []byte {
+			b = appendJSON(append(b, `{"call":`...), g.Call)
+			b = append(append(b, `,"trust":"`...), g.Trust.String()...)
+			return append(strconv.AppendInt(append(b, `","bits":`...), int64(g.Bits), 10), '}')
+		})
+	}
+	return append(strconv.AppendBool(append(b, `,"more":`...), l.origin().more), '}')
+}
+
+func appendList[T any](b []byte, list []T, f func([]byte, T) []byte) []byte {
+	b = append(b, '[')
+	for i, x := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = f(b, x)
+	}
+	return append(b, ']')
+}
+
+// appendJSON appends a string, as encoding/json writes it.
+func appendJSON(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || strings.IndexByte(`"\<>&`, c) >= 0 || c == 0x7f {
+			q, err := json.Marshal(s)
+			if err != nil { // a string always encodes
+				panic(err)
+			}
+			return append(b, q...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }
 
 // UnmarshalJSON reads what [Label.MarshalJSON] writes. A field left out has
@@ -187,13 +236,6 @@ func (l *Label) UnmarshalJSON(b []byte) error {
 	}
 	*l = out
 	return nil
-}
-
-func nonNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }
 
 // Explain returns the sources of a label in words, in their order, at most n of them:

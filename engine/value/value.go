@@ -3,16 +3,25 @@
 // into a program or a tool.
 //
 // One canonical encoding ([Value.MarshalJSON], [Value.AppendPlain]) serves wire,
-// digest, approval and journal.
+// digest, approval and journal. [Value.Check] says whether a value may cross.
 package value
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
-	"strings"
+	"strconv"
 
 	"callgate/engine/label"
+)
+
+// The bounds of a value that may cross.
+const (
+	MaxDepth   = 1000         // of containers within containers
+	MaxIntBits = 8 * 64 << 10 // of an int
 )
 
 // Kind is the type of a [Value]. The zero Kind is [Invalid].
@@ -37,10 +46,16 @@ const (
 var kindNames = [...]string{"invalid", "None", "bool", "int", "float", "string", "bytes", "list", "tuple", "dict", "set", "struct"}
 
 // String returns the name that programs use for the kind, such as "dict".
-func (k Kind) String() string { return kindNames[min(int(k), len(kindNames)-1)] }
+func (k Kind) String() string {
+	if int(k) >= len(kindNames) {
+		return kindNames[Invalid]
+	}
+	return kindNames[k]
+}
 
 // Value is a node of the tree. The zero Value is [Invalid] and labelled Top.
-// Values are read-only once made; they may share parts.
+// Values are read-only once made; they may share parts. What Go code makes by hand
+// may be malformed or nested too deep: [Value.Check] tells.
 type Value struct {
 	Kind Kind
 
@@ -89,7 +104,7 @@ type Field struct {
 	Of   Value
 }
 
-// DictOf returns a dict with string keys whose reference, structure and keys carry the label.
+// DictOf returns a dict with string keys whose reference, structure and keys carry the label. The names must differ.
 func DictOf(l label.Label, fields ...Field) Value {
 	v := Value{Kind: Dict, Label: l, Structure: l}
 	for _, f := range fields {
@@ -111,10 +126,27 @@ func (v Value) Get(key string) (Value, bool) {
 }
 
 // Of makes a value from plain Go data, the whole tree under one label: nil,
-// bool, int, int64, uint64, float64, *big.Int, [encoding/json.Number], string, []byte, []any,
+// bool, int, int64, uint64, float64, *big.Int, [json.Number], string, []byte, []any,
 // []string, map[string]any (keys sorted), [Field] slices (a dict in order), and
-// Values, which keep the labels they have. Anything else is an error.
+// Values, which keep the labels they have. Anything else is an error, and so is what [Value.Check] refuses,
+// but for what is nested deeper than [MaxDepth]: the value is made, for its user to refuse, unless it is deeper by far.
 func Of(x any, l label.Label) (Value, error) {
+	v, err := of(x, l, 0)
+	if err != nil {
+		return Value{}, err
+	}
+	if err := v.Check(); err != nil && !errors.Is(err, errDeep) {
+		return Value{}, err
+	}
+	return v, nil
+}
+
+var errDeep = fmt.Errorf("nested deeper than %d", MaxDepth)
+
+func of(x any, l label.Label, depth int) (Value, error) {
+	if depth > 100*MaxDepth {
+		return Value{}, errDeep
+	}
 	switch x := x.(type) {
 	case nil:
 		return NoneOf(l), nil
@@ -127,11 +159,18 @@ func Of(x any, l label.Label) (Value, error) {
 	case uint64:
 		return Value{Kind: Int, Int: new(big.Int).SetUint64(x), Label: l}, nil
 	case *big.Int:
+		if x == nil {
+			return Value{}, errors.New("got a nil *big.Int, want a number")
+		}
 		return Value{Kind: Int, Int: new(big.Int).Set(x), Label: l}, nil
 	case float64:
 		return FloatOf(x, l), nil
-	case interface{ Int64() (int64, error) }: // json.Number
-		return ofNumber(fmt.Sprint(x), l)
+	case json.Number:
+		p := parser{b: []byte(x), l: l}
+		if v, err := p.number(); err == nil && p.i == len(p.b) {
+			return v, nil
+		}
+		return Value{}, fmt.Errorf("got %q, want a number", string(x))
 	case string:
 		return StringOf(x, l), nil
 	case []byte:
@@ -145,19 +184,19 @@ func Of(x any, l label.Label) (Value, error) {
 	case []any:
 		v := ListOf(l)
 		for i, e := range x {
-			item, err := Of(e, l)
+			item, err := of(e, l, depth+1)
 			if err != nil {
-				return Value{}, fmt.Errorf("[%d]: %w", i, err)
+				return Value{}, within("["+strconv.Itoa(i)+"]", err)
 			}
 			v.Items = append(v.Items, item)
 		}
 		return v, nil
 	case map[string]any:
 		v := DictOf(l)
-		for _, k := range slices.Sorted(mapKeys(x)) {
-			item, err := Of(x[k], l)
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			item, err := of(x[k], l, depth+1)
 			if err != nil {
-				return Value{}, fmt.Errorf(".%s: %w", k, err)
+				return Value{}, within(keyPath("", StringOf(k, l)), err)
 			}
 			v.Keys = append(v.Keys, StringOf(k, l))
 			v.Items = append(v.Items, item)
@@ -171,178 +210,83 @@ func Of(x any, l label.Label) (Value, error) {
 	return Value{}, fmt.Errorf("got Go type %T, want plain data", x)
 }
 
-func mapKeys(m map[string]any) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
+// within puts a step of a path before an error, unless there are so many that they tell nothing.
+func within(step string, err error) error {
+	if errors.Is(err, errDeep) {
+		return err
 	}
-}
-
-func ofNumber(s string, l label.Label) (Value, error) {
-	if i, ok := new(big.Int).SetString(s, 10); ok {
-		return Value{Kind: Int, Int: i, Label: l}, nil
-	}
-	var f float64
-	if _, err := fmt.Sscan(s, &f); err != nil {
-		return Value{}, fmt.Errorf("number %q: %w", s, err)
-	}
-	return FloatOf(f, l), nil
+	return fmt.Errorf("%s: %w", step, err)
 }
 
 // Plain returns the data without labels, as Go data that encoding/json would
 // give: nil, bool, int64 or *big.Int, float64, string, []byte, []any, map[string]any. A dict with keys that are
-// not strings has them in their Starlark form, such as "1" or "(1, 2)".
-func (v Value) Plain() any {
+// not strings has them in their Starlark form, such as "1" or "(1, 2)"; of two keys with one form the
+// later one stays. What is nested deeper than [MaxDepth] is nil.
+func (v Value) Plain() any { return v.plain(0) }
+
+func (v *Value) plain(depth int) any {
 	switch v.Kind {
 	case Bool:
 		return v.Bool
 	case Int:
-		if v.Int.IsInt64() {
+		switch {
+		case v.Int == nil:
+			return nil
+		case v.Int.IsInt64():
 			return v.Int.Int64()
 		}
-		return v.Int
+		return new(big.Int).Set(v.Int)
 	case Float:
 		return v.Float
 	case String:
 		return v.Str
 	case Bytes:
 		return []byte(v.Str)
-	case List, Tuple, Set:
-		out := make([]any, len(v.Items))
-		for i, e := range v.Items {
-			out[i] = e.Plain()
-		}
-		return out
-	case Dict, Record:
+	}
+	if v.Scalar() || depth >= MaxDepth || v.malformed() != "" {
+		return nil
+	}
+	if v.Keys != nil || v.Kind == Dict || v.Kind == Record {
 		out := make(map[string]any, len(v.Items))
-		for i, k := range v.Keys {
-			out[k.keyText()] = v.Items[i].Plain()
+		for i := range v.Keys {
+			out[v.Keys[i].keyText()] = v.Items[i].plain(depth + 1)
 		}
 		return out
 	}
-	return nil
+	out := make([]any, len(v.Items))
+	for i := range v.Items {
+		out[i] = v.Items[i].plain(depth + 1)
+	}
+	return out
 }
 
-func (v Value) keyText() string {
+// keyText returns a key as text: a string as it is, anything else as programs write it.
+func (v *Value) keyText() string {
 	if v.Kind == String {
 		return v.Str
 	}
 	return v.Text()
 }
 
-// Relabel returns a copy of the tree in which f has replaced each label: of
-// references, structures and keys. It is how a label is lowered or raised as a whole.
-func (v Value) Relabel(f func(label.Label) label.Label) Value {
-	v.Label = f(v.Label)
-	if v.Scalar() {
-		return v
+// keyPath returns the path of the entry under a key: ".name", or in brackets and
+// quoted if the key is no name, so that no two entries of a tree have one path.
+func keyPath(path string, key Value) string {
+	switch {
+	case key.Kind != String:
+		return path + "[" + key.Text() + "]"
+	case isName(key.Str):
+		return path + "." + key.Str
 	}
-	v.Structure = f(v.Structure)
-	v.Keys = relabelAll(v.Keys, f)
-	v.Items = relabelAll(v.Items, f)
-	return v
+	return path + "[" + strconv.Quote(key.Str) + "]"
 }
 
-func relabelAll(in []Value, f func(label.Label) label.Label) []Value {
-	if in == nil {
-		return nil
-	}
-	out := make([]Value, len(in))
-	for i, e := range in {
-		out[i] = e.Relabel(f)
-	}
-	return out
-}
-
-// Rewrite returns a copy of the tree in which f has replaced each node, keys
-// too, from the root down: what is below a node is that of the node that f returned.
-func (v Value) Rewrite(f func(Value) Value) Value {
-	out := f(v)
-	for left := []*Value{&out}; len(left) > 0; {
-		n := left[len(left)-1]
-		left = left[:len(left)-1]
-		if n.Scalar() {
-			continue
-		}
-		n.Keys, n.Items = slices.Clone(n.Keys), slices.Clone(n.Items)
-		for _, part := range [][]Value{n.Keys, n.Items} {
-			for i := range part {
-				part[i] = f(part[i])
-				left = append(left, &part[i])
-			}
+// isName reports whether a key stands in a path without quotes.
+func isName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+			return false
 		}
 	}
-	return out
-}
-
-// Joined returns a copy of the tree with l joined to every label.
-func (v Value) Joined(l label.Label) Value {
-	return v.Relabel(func(m label.Label) label.Label { return m.Join(l) })
-}
-
-// Deep returns the join of every label in the tree: the label of whoever reads all of it.
-func (v Value) Deep() label.Label {
-	l := v.Label
-	if v.Scalar() {
-		return l
-	}
-	l = l.Join(v.Structure)
-	for _, k := range v.Keys {
-		l = l.Join(k.Deep())
-	}
-	for _, e := range v.Items {
-		l = l.Join(e.Deep())
-	}
-	return l
-}
-
-// Walk calls f for every scalar of the tree, in order, with its path below
-// the root ("[0].iban", "" for a scalar root) and the label of reading it: its own joined with those
-// of every reference, structure and key on the way. Keys of dicts count as scalars too, under the path
-// of their entry followed by "#key", when keys is true.
-func (v Value) Walk(keys bool, f func(path string, v Value, l label.Label)) {
-	v.walk("", label.Bottom(), keys, f)
-}
-
-func (v Value) walk(path string, via label.Label, keys bool, f func(string, Value, label.Label)) {
-	via = via.Join(v.Label)
-	if v.Scalar() {
-		f(path, v, via)
-		return
-	}
-	via = via.Join(v.Structure)
-	for i, e := range v.Items {
-		at := path + "[" + fmt.Sprint(i) + "]"
-		under := via
-		if v.Kind == Dict || v.Kind == Record {
-			at = path + "." + v.Keys[i].keyText()
-			under = via.Join(v.Keys[i].Deep())
-			if keys {
-				f(at+"#key", v.Keys[i], under)
-			}
-		}
-		e.walk(at, under, keys, f)
-	}
-}
-
-// Size returns the number of nodes in the tree, keys included.
-func (v Value) Size() int {
-	n := 1
-	for _, k := range v.Keys {
-		n += k.Size()
-	}
-	for _, e := range v.Items {
-		n += e.Size()
-	}
-	return n
-}
-
-// Text returns the value as a program would print its repr: strings quoted, no labels.
-func (v Value) Text() string {
-	var b strings.Builder
-	v.text(&b)
-	return b.String()
+	return s != ""
 }

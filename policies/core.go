@@ -140,6 +140,7 @@ func (c *Core) evaluate(ctx context.Context, rules *special, r *Request, flow []
 		}
 	}
 	d = Combine(found)
+	keep = keep && !found.Volatile
 	if len(d.Approvals) > 0 || slices.ContainsFunc(d.Obligations, func(o Obligation) bool { return o.Type == ObligeLimit }) {
 		keep = false
 	}

@@ -45,4 +45,8 @@ type Findings struct {
 	Reasons     []Reason // of every effect, accepts and audited ones included; an ask has its Approval too
 	Approvals   []Approval
 	Obligations []Obligation
+
+	// Volatile says that the findings may depend on more than the fields that the rules read, as after an
+	// error: the decision is not remembered.
+	Volatile bool
 }

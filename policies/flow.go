@@ -185,10 +185,9 @@ func (c *flowCheck) control() {
 func (c *flowCheck) audience(readers label.Readers) (string, bool) {
 	switch {
 	case c.crossing:
-		if readers.Includes(c.r.Principal.Sub) || c.r.Call.Kind != KindAnswer && readers.Includes("model:"+c.arg("provider")) {
-			return "", true
-		}
-		return c.r.Principal.Sub, false
+		model := c.arg("provider")
+		return c.r.Principal.Sub, readers.Includes(c.r.Principal.Sub) ||
+			c.r.Call.Kind != KindAnswer && model != "" && readers.Includes("model:"+model)
 	case !c.egress:
 		return c.r.Principal.Sub, readers.Includes(c.r.Principal.Sub)
 	}

@@ -128,7 +128,8 @@ type ArgLabel struct {
 }
 
 // Leaf is one scalar of the arguments, with what a policy may want to know of it.
-// The call's control flow is the last leaf: Path and Param "pc", Sink "control".
+// The call's control flow is the last leaf: Path and Param "pc", Sink "control", Value "" (so that a rule may try every
+// leaf's text). An empty list or dict is a leaf too, with Value nil.
 // Past a cap on size one leaf with the joined label stands for a subtree; nothing is omitted.
 type Leaf struct {
 	Path  string // "to[0]", "payments[1].iban"

@@ -96,7 +96,7 @@ func Build(kind string, t policies.ToolSchema, args value.Value, pc label.Label)
 		r.Labels.Args = append(r.Labels.Args, policies.ArgLabel{Name: p.Name, Label: l})
 		all = all.Join(l)
 	}
-	r.Leaves = append(r.Leaves, policies.Leaf{Path: "pc", Param: "pc", Sink: policies.SinkControl, Label: pc})
+	r.Leaves = append(r.Leaves, policies.Leaf{Path: "pc", Param: "pc", Value: "", Sink: policies.SinkControl, Label: pc})
 	r.Tags = all.Tags()
 	return r
 }

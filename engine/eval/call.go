@@ -121,7 +121,7 @@ func (f *fcomp) call(e *star.CallExpr) expr {
 
 // methodCall compiles x.name(…) without making the bound method.
 func (f *fcomp) methodCall(dot *star.DotExpr, e *star.CallExpr, args []callArg, plain bool, p pos) expr {
-	x, name, np := f.expr(dot.X), dot.Name.Name, at(dot.NamePos)
+	x, name, np := f.expr(dot.X), dot.Name.Name, at(dot.Name.NamePos)
 	slot := f.slots(1)
 	lookup := methodsNamed(name)
 	fresh := name == "setdefault" && plain && len(args) == 2 && isDisplay(e.Args[1])

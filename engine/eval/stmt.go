@@ -132,7 +132,7 @@ func (f *fcomp) assign(e star.Expr) assign {
 			t.setIndex(o, i, v, p)
 		}
 	case *star.DotExpr:
-		x, name, p := f.expr(e.X), e.Name.Name, at(e.NamePos)
+		x, name, p := f.expr(e.X), e.Name.Name, at(e.Name.NamePos)
 		return func(t *thread, v val) {
 			o := x(t)
 			panic(t.fail(p, o.lab, "no-field", "can't assign to .%s field of %s", name, o.typeName()))

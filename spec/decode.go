@@ -196,6 +196,14 @@ func (f *file) policy(n *node) *Policy {
 		if b := r.get("bundle"); b.str() != "" {
 			p.Rego.Bundle = f.bundle(b)
 		}
+		if v := r.get("verify"); v != nil {
+			p.Rego.Verify = &Verify{
+				Key: f.existing(v.get("key")).Path, KeyID: v.get("keyID").str(), Algorithm: v.get("algorithm").str(), Scope: v.get("scope").str(), Pos: v.pos,
+			}
+			if r.get("bundle") == nil {
+				f.problem(r.keyPos("verify"), "", "spec.rego.verify: there is no bundle to verify")
+			}
+		}
 	}
 	if c := s.get("cel"); c != nil {
 		p.CEL = f.cel(c)

@@ -12,6 +12,7 @@ var (
 	effectNames  = []string{"read", "write", "egress", "destructive"}
 	sinkKinds    = []string{"recipient", "account", "url", "path", "word", "query", "content", "secret", "model", "none"}
 	obligations  = []string{"redact", "label", "limit", "mark", "isolate", "notify"}
+	signatures   = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "HS256", "HS384", "HS512"}
 	reserved     = []string{"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "load", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield"}
 	patternName  = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	patternIdent = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
@@ -188,6 +189,12 @@ var policyShape = &shape{form: mapForm, any: []string{"rego", "cel"}, keys: []ke
 	{name: "rego", shape: &shape{form: mapForm, any: []string{"modules", "bundle"}, doc: "Rules in Rego.", keys: []key{
 		{name: "modules", shape: filePaths("Files or folders of modules.")},
 		{name: "bundle", shape: &shape{form: textForm, want: "a path or a URL", doc: "A bundle as OPA builds it: folder, .tar.gz, or URL."}},
+		{name: "verify", def: "need not be signed", shape: &shape{form: mapForm, doc: "How the bundle must be signed, as opa sign does.", keys: []key{
+			{name: "key", required: true, shape: filePath("The public key as PEM, or the shared secret.")},
+			{name: "keyID", def: "default", shape: text("Name of the key in the signature.")},
+			{name: "algorithm", def: "RS256", shape: enum("Algorithm of the signature.", signatures...)},
+			{name: "scope", def: "none", shape: text("Scope of the signature.")},
+		}}},
 	}}},
 	{name: "cel", shape: &shape{form: mapForm, doc: "Rules in CEL.", keys: []key{
 		{name: "matchConditions", def: "none", shape: namedExpressions("What must hold before a rule is looked at.",

@@ -50,7 +50,7 @@ func (g *Gate) act(ctx context.Context, a *act) eval.Result {
 		g.counts.Failed++
 		g.mu.Unlock()
 	}
-	if err := g.record(ctx, journal.CallResult, a.id, ended, true); err != nil {
+	if err := g.record(ctx, true, journal.Entry{Type: journal.CallResult, Call: a.id, Payload: ended}); err != nil {
 		return eval.Result{Err: &eval.CallError{
 			Code: codeJournal, Text: a.name + ": the call was made, and what came of it could not be recorded: " + err.Error(),
 			Label: ended.Label.Join(a.history), Final: true,

@@ -92,7 +92,8 @@ func (g *Gate) ask(ctx context.Context, x *crossing, a policies.Approval, origin
 			}
 		}
 		given := journal.ApprovalGiven{Ask: a.Ask, Binding: a.Binding, By: v.By, Verdict: v.Outcome.String(), Reason: v.Reason}
-		if err := g.record(ctx, journal.Approved, x.id, given, v.Outcome == Approved); err != nil {
+		g.later(journal.Approved, x.id, given)
+		if err := g.flush(ctx, true); err != nil {
 			return Waiting, err
 		}
 		if v.Outcome == Waiting {

@@ -36,8 +36,9 @@ type verdict struct {
 // maxRounds is how often one call is decided again because new asks came up while the last ones were answered.
 const maxRounds = 8
 
-// settle decides a crossing, records the decision, has people asked, and reserves what limits
-// count. The caller holds the deciding lock. A crossing that may go on has been entered in the history.
+// settle decides a crossing, has people asked, and reserves what limits count. A crossing that
+// may go on has been entered in the history. The caller holds the deciding lock, and must flush the record of
+// the decision before anything comes of it.
 func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 	approved := map[string]bool{}
 	revision := ""
@@ -60,9 +61,7 @@ func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 		// decided again, which is recorded if it makes a difference.
 		news := round == 0 && x.kind != policies.KindBuiltin || round > 0 && d.Revision != revision
 		if news || d.Effect == policies.Deny || len(pending) > 0 {
-			if err := g.record(ctx, journal.Decided, x.id, x.made(d, origins), false); err != nil {
-				return g.stopped(x, codeJournal, err)
-			}
+			g.later(journal.Decided, x.id, x.made(d, origins))
 			revision = d.Revision
 		}
 		if d.Effect == policies.Deny {
@@ -71,6 +70,9 @@ func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 		if len(pending) == 0 {
 			g.enter(x, v, d.ReadHistory, len(approved) > 0)
 			return v
+		}
+		if err := g.flush(ctx, true); err != nil { // people are asked about what is on record
+			return g.stopped(x, codeJournal, err)
 		}
 		for _, a := range pending {
 			outcome, err := g.ask(ctx, x, a, origins)
@@ -148,7 +150,7 @@ func deny(d *policies.Decision, why policies.Reason) {
 // anybody sees them, says what approvals are bound to, and reserves what a call that goes on will cost.
 func (g *Gate) oblige(x *crossing, r *policies.Request, d *policies.Decision, approved map[string]bool) verdict {
 	v := verdict{past: label.Bottom(), outcome: x.in}
-	x.final = x.args
+	x.final, x.digest = x.args, ""
 	if d.ReadHistory {
 		v.past, v.outcome = x.history, x.in.Join(x.history)
 	}
@@ -170,7 +172,7 @@ func (g *Gate) oblige(x *crossing, r *policies.Request, d *policies.Decision, ap
 			deny(d, core(reasonObligation, "redacted arguments: "+err.Error()))
 			return v
 		}
-		x.final = args
+		x.final, x.digest = args, ""
 	}
 	if costs := charges(v.limits, r, x.bits); len(costs) > 0 {
 		v.past, v.outcome = x.history, x.in.Join(x.history)

@@ -48,7 +48,8 @@ func (g *Gate) Do(ctx context.Context, calls []eval.Call) []eval.Result {
 }
 
 // decideAll decides the calls of a batch in order and answers those that need no tool. It
-// returns the others, whose start has been recorded: all of them, or none.
+// returns the others. Decisions and starts are recorded in one transaction; without it no
+// call has an answer but the journal's error.
 func (g *Gate) decideAll(ctx context.Context, calls []eval.Call, results []eval.Result) []*act {
 	g.deciding.Lock()
 	defer g.deciding.Unlock()
@@ -67,16 +68,13 @@ func (g *Gate) decideAll(ctx context.Context, calls []eval.Call, results []eval.
 			break
 		}
 	}
-	starts := make([]journal.Entry, len(acts))
-	for i, a := range acts {
-		starts[i] = journal.Entry{Type: journal.CallStart, Call: a.id, Payload: journal.CallStarted{Tool: a.name, Key: a.key}}
+	for _, a := range acts {
+		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.name, Key: a.key})
 	}
-	if len(starts) == 0 {
-		return nil
-	}
-	if err := g.recordAll(ctx, true, starts...); err != nil {
-		for _, a := range acts {
-			results[a.i] = eval.Result{Err: g.stopped(a.crossing, codeJournal, err).refusal}
+	if err := g.flush(ctx, len(acts) > 0); err != nil {
+		for i, c := range calls {
+			x := g.of(builtinShape, c, dict(c.Args))
+			results[i] = eval.Result{Err: g.stopped(x, codeJournal, err).refusal}
 		}
 		return nil
 	}
@@ -118,7 +116,7 @@ func (g *Gate) crossTool(ctx context.Context, c eval.Call) (*act, eval.Result) {
 	}
 	x := g.of(s, c, args)
 	if err := s.tool.CheckArgs(args); err != nil {
-		return nil, g.mistaken(ctx, x, codeArguments, err.Error(), "")
+		return nil, g.mistaken(x, codeArguments, err.Error(), "")
 	}
 	v := g.settle(ctx, x)
 	if v.refusal != nil {
@@ -140,7 +138,7 @@ func (g *Gate) ungranted(ctx context.Context, c eval.Call, args value.Value) eva
 	x := g.of(s, c, args)
 	x.in = c.PC // that the tool is not there has nothing to do with the arguments
 	if !g.known[c.Tool] {
-		return g.mistaken(ctx, x, codeNoSuchTool, "no such tool", nearest(c.Tool, g.cfg.Tools.Names()))
+		return g.mistaken(x, codeNoSuchTool, "no such tool", nearest(c.Tool, g.cfg.Tools.Names()))
 	}
 	x.core = func() ([]policies.Reason, bool) {
 		return []policies.Reason{core(reasonGranted, "the tool exists, and this agent was not given it")}, false
@@ -173,15 +171,13 @@ func nearest(name string, names []string) string {
 
 // mistaken answers a call that is a mistake of the program: nothing is decided and nothing
 // done, and it is recorded.
-func (g *Gate) mistaken(ctx context.Context, x *crossing, code, text, hint string) eval.Result {
+func (g *Gate) mistaken(x *crossing, code, text, hint string) eval.Result {
 	g.mu.Lock()
 	g.counts.Failed++
 	g.history = g.history.Join(x.pc)
 	g.mu.Unlock()
 	ended := journal.CallEnded{Tool: x.name, Code: code, Text: text, Label: x.in}
-	if err := g.record(ctx, journal.CallResult, x.id, ended, false); err != nil {
-		return eval.Result{Err: g.stopped(x, codeJournal, err).refusal}
-	}
+	g.later(journal.CallResult, x.id, ended)
 	return eval.Result{Err: &eval.CallError{Code: code, Text: x.name + ": " + text, Hint: hint, Label: x.in}}
 }
 
@@ -201,7 +197,7 @@ func (g *Gate) crossAnswer(ctx context.Context, c eval.Call) eval.Result {
 	args := dict(c.Args)
 	x := g.of(answerShape, c, args)
 	if err := answerShape.tool.CheckArgs(args); err != nil {
-		return g.mistaken(ctx, x, codeArguments, err.Error(), "")
+		return g.mistaken(x, codeArguments, err.Error(), "")
 	}
 	v := g.settle(ctx, x)
 	if v.refusal != nil {
@@ -210,7 +206,8 @@ func (g *Gate) crossAnswer(ctx context.Context, c eval.Call) eval.Result {
 	answer, _ := x.final.Get("value")
 	answer = v.lowerResult(answer)
 	ended := journal.CallEnded{Tool: x.name, Value: &answer, Label: answer.Deep()}
-	if err := g.record(ctx, journal.CallResult, x.id, ended, false); err != nil {
+	g.later(journal.CallResult, x.id, ended)
+	if err := g.flush(ctx, false); err != nil {
 		return eval.Result{Err: g.stopped(x, codeJournal, err).refusal}
 	}
 	g.mu.Lock()

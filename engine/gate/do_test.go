@@ -45,6 +45,23 @@ func TestAnAllowedCallIsRecordedThenRunThenRecorded(t *testing.T) {
 	}
 }
 
+func TestACallTakesTwoCommits(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Approver = ApproveAll{} })
+	r.do(read("1.1"))
+	r.Do(t.Context(), []eval.Call{read("1.2.1"), call("1.2.2", "t.none")})
+	r.pdp.decide = always(asking(policies.Approval{Ask: "large"}))
+	r.do(read("1.3"))
+	r.pdp.decide = always(denial("no"))
+	r.do(read("1.4"))
+	want := []string{
+		"run.start", "decision call.start sync", "call.result sync", "decision call.result call.start sync", "call.result sync",
+		"decision sync", "approval sync", "call.start sync", "call.result sync", "decision",
+	}
+	if !slices.Equal(r.store.commits, want) {
+		t.Errorf("commits %q, want %q", r.store.commits, want)
+	}
+}
+
 func TestAResultCarriesArgumentsAndControlFlow(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -160,7 +177,7 @@ func TestThePeopleSeeWhereAnOffendingValueCameFrom(t *testing.T) {
 	c.PC = body.Label
 	c.Args = append(c.Args, eval.Arg{Name: "to", Value: value.ListOf(trusted, body)})
 	err := wantCode(t, r.do(c), "denied (flow.control, flow.recipient, none)")
-	if want := "take to from what the user wrote or from a trusted tool; do not make the call depend on what is not trusted: endorse the condition, a bool, first"; err.Hint != want {
+	if want := "do not make the call depend on what is not trusted: endorse the condition, a bool, first; take to from what the user wrote or from a trusted tool"; err.Hint != want {
 		t.Errorf("hint %q, want %q", err.Hint, want)
 	}
 	origins := last[journal.DecisionMade](r, journal.Decided).Origins
@@ -173,8 +190,9 @@ func TestDeniedNotGrantedAndNoSuchToolAreThreeAnswers(t *testing.T) {
 	r := newRig(t, nil)
 	r.pdp.decide = always(denial("mail.never"))
 	denied := wantCode(t, r.do(send("1.1", "x")), "denied (mail.never)")
-	other := wantCode(t, r.do(call("1.2", "shell.run", "argv", secretText)), "not-granted")
-	none := wantCode(t, r.do(call("1.3", "mail.sned", "to", secretText)), "no-such-tool")
+	hidden := value.StringOf(secretText, mailed)
+	other := wantCode(t, r.do(call("1.2", "shell.run", "argv", hidden)), "not-granted")
+	none := wantCode(t, r.do(call("1.3", "mail.sned", "to", hidden)), "no-such-tool")
 	if !denied.Deny || !other.Deny || none.Deny {
 		t.Errorf("refusals %t, %t, %t; want the third to be a mistake of the program", denied.Deny, other.Deny, none.Deny)
 	}
@@ -186,6 +204,7 @@ func TestDeniedNotGrantedAndNoSuchToolAreThreeAnswers(t *testing.T) {
 	}
 	for _, e := range []*eval.CallError{denied, other, none} {
 		wantNoData(t, e, secretText)
+		wantLabel(t, e.Code, e.Label, "user/public") // whether there is such a tool does not depend on the arguments
 	}
 	wantTypes(t, r, journal.Decided, journal.Decided, journal.CallResult, journal.CallResult)
 	if len(r.pdp.requests) != 1 {

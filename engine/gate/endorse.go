@@ -53,7 +53,7 @@ func (g *Gate) crossGrant(ctx context.Context, c eval.Call) eval.Result {
 	given := g.of(s, c, dict(c.Args))
 	r, err := newGrant(c)
 	if err != nil {
-		return g.mistaken(ctx, given, codeArguments, err.Error(), "")
+		return g.mistaken(given, codeArguments, err.Error(), "")
 	}
 	r.measure(c.PC)
 	derived := given.in
@@ -86,9 +86,7 @@ func (g *Gate) crossGrant(ctx context.Context, c eval.Call) eval.Result {
 	made := journal.EndorsementMade{
 		Kind: x.kind, Type: r.kind, Bits: r.bits, Left: left, From: r.value.Deep(), To: out.Deep(), Why: r.why,
 	}
-	if err := g.record(ctx, journal.Endorsed, x.id, made, false); err != nil {
-		return eval.Result{Err: g.stopped(x, codeJournal, err).refusal}
-	}
+	g.later(journal.Endorsed, x.id, made)
 	g.mu.Lock()
 	g.counts.Endorsed++
 	g.mu.Unlock()

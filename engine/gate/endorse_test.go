@@ -42,6 +42,7 @@ func TestWhatAnEndorsementLetsThrough(t *testing.T) {
 		{"None", []any{"value", value.NoneOf(mailed)}, trusted, "none", 0},
 		{"text without options, by its size", []any{"value", text}, trusted, "other", 8 * len(`"invoice"`)},
 		{"a member of five options", []any{"value", text, "options", options}, trusted, "enum", 3},
+		{"a member of four options, one of them twice", []any{"value", text, "options", list(trusted, "invoice", "x", "y", "z", "x")}, trusted, "enum", 2},
 		{"the one option", []any{"value", text, "options", list(trusted, "invoice")}, trusted, "enum", 0},
 		{"one of two options", []any{"value", text, "options", list(trusted, "invoice", "x")}, trusted, "enum", 1},
 		{"one of four options", []any{"value", text, "options", list(trusted, "invoice", "x", "y", "z")}, trusted, "enum", 2},

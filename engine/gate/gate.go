@@ -50,8 +50,11 @@
 //	endorse     endorse      none          value, trust, why, kind, bits
 //	declassify  declassify   none          value, readers, why, kind, bits
 //	answer      done         none          value (sink content)
-//	observe     observe      egress        name, value (sink model)
+//	observe     observe      egress        name, value (sink model), provider
 //	program     program      none          file, digest, inputs: no data, the label of what it can read
+//
+// A call of a program has the id that the evaluator gave it; the second observation of turn 3
+// is "3.o2", and its program "3.p".
 package gate
 
 import (
@@ -98,6 +101,10 @@ type Config struct {
 	// never is, whatever the policy.
 	Reveal bool
 
+	// Provider names who runs the model that values are shown to: a value that "model:" and this
+	// name may read can be shown. "": only what the principal may read.
+	Provider string
+
 	// Tier is the strongest isolation that programs can be given here. A decision that obliges to more is a denial.
 	Tier Tier
 
@@ -121,7 +128,8 @@ type Gate struct {
 	shapes map[string]*shape
 	known  map[string]bool // not granted
 
-	deciding sync.Mutex // held from the first decision of a batch to the last
+	deciding sync.Mutex      // held from the first decision of a batch to the last
+	entries  []journal.Entry // of the decisions being made; guarded by deciding
 
 	mu       sync.Mutex // guards what follows
 	dead     error      // why nothing is recorded any more
@@ -329,20 +337,23 @@ func (g *Gate) Err() error {
 	return g.dead
 }
 
-// record appends to the journal. An event that has begun to matter is recorded even when ctx
-// has ended. After an error the gate does nothing more.
-func (g *Gate) record(ctx context.Context, t journal.Type, call string, payload any, sync bool) error {
-	return g.recordAll(ctx, sync, journal.Entry{Type: t, Call: call, Payload: payload})
+// later notes an event of the decision that is being made, to be recorded by the next flush.
+func (g *Gate) later(t journal.Type, call string, payload any) {
+	g.entries = append(g.entries, journal.Entry{Type: t, Call: call, Payload: payload})
 }
 
-func (g *Gate) recordAll(ctx context.Context, sync bool, entries ...journal.Entry) error {
-	if err := g.Err(); err != nil {
-		return err
-	}
+// flush records the events noted, in one transaction. The caller holds the deciding lock.
+func (g *Gate) flush(ctx context.Context, sync bool) error {
+	entries := g.entries
+	g.entries = nil
+	return g.record(ctx, sync, entries...)
+}
+
+// record appends to the journal: all of the entries or none. What has begun to matter is
+// recorded even when ctx has ended, and even after something else could not be. The error is that of the first
+// failure: after it the gate does nothing more.
+func (g *Gate) record(ctx context.Context, sync bool, entries ...journal.Entry) error {
 	_, err := g.cfg.Journal.AppendAll(context.WithoutCancel(ctx), sync, entries...)
-	if err == nil {
-		return nil
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.dead == nil {

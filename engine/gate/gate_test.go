@@ -81,10 +81,11 @@ func oblige(kind string, fields map[string]any) policies.Obligation {
 	return policies.Obligation{Type: kind, ID: "o", Policy: "p", Fields: fields}
 }
 
-// failingStore is a store that refuses events of a type.
+// failingStore is a store that refuses some events, and notes what it was given.
 type failingStore struct {
 	journal.Store
-	refuse func(journal.Event) bool
+	refuse  func(journal.Event) bool
+	commits []string // the types of the events in each, "sync" behind them if it was
 }
 
 var errDisk = errors.New("disk full")
@@ -93,6 +94,14 @@ func (s *failingStore) Append(ctx context.Context, events []journal.Event, sync 
 	if slices.ContainsFunc(events, s.refuse) {
 		return errDisk
 	}
+	var types []string
+	for _, e := range events {
+		types = append(types, string(e.Type))
+	}
+	if sync {
+		types = append(types, "sync")
+	}
+	s.commits = append(s.commits, strings.Join(types, " "))
 	return s.Store.Append(ctx, events, sync)
 }
 
@@ -111,7 +120,7 @@ type rig struct {
 // tools are those of rigTools and any others given; edit changes the configuration.
 func newRig(t testing.TB, edit func(*Config), more ...*builtins.Tool) *rig {
 	t.Helper()
-	r := &rig{t: t, pdp: &fakePDP{revision: "sha256:1"}, store: &failingStore{journal.NewMemory(), func(journal.Event) bool { return false }}}
+	r := &rig{t: t, pdp: &fakePDP{revision: "sha256:1"}, store: &failingStore{Store: journal.NewMemory(), refuse: func(journal.Event) bool { return false }}}
 	set := &builtins.Set{}
 	for _, tool := range append(r.tools(), more...) {
 		if err := set.Add(tool); err != nil {

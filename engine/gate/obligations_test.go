@@ -245,6 +245,20 @@ func TestALimitThatIsOverCanAsk(t *testing.T) {
 	wantCode(t, quiet.do(send("1.1", "x")), "waiting")
 }
 
+func TestWhatWasApprovedBeyondALimitCounts(t *testing.T) {
+	p := &people{answers: []Verdict{yes("bob")}}
+	r := newRig(t, func(c *Config) { c.Approver = p })
+	for i, cost := range []int{2, 2, 1} { // of 3: the second is approved, and then nothing is left
+		r.pdp.decide = always(allowing(oblige("limit", map[string]any{"max": 3, "cost": cost, "over": "ask"})))
+		if res := r.do(send("1.1", "x")); (res.Err == nil) != (i < 2) {
+			t.Errorf("call %d: %v", i+1, res.Err)
+		}
+	}
+	if len(p.asked) != 2 {
+		t.Errorf("asked %d times, want twice", len(p.asked))
+	}
+}
+
 func TestACallThatIsRefusedSpendsNothing(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Approver = refuser{} })
 	limit := oblige("limit", map[string]any{"max": 1})

@@ -47,6 +47,10 @@ func (g *Gate) Observe(ctx context.Context, name string, v value.Value, pc label
 	g.mu.Unlock()
 
 	args := value.DictOf(label.Bottom(), value.Field{Name: "name", Of: value.StringOf(name, author)}, value.Field{Name: "value", Of: v})
+	if p := g.cfg.Provider; p != "" {
+		args.Keys = append(args.Keys, value.StringOf("provider", label.Bottom()))
+		args.Items = append(args.Items, value.StringOf(p, label.Bottom()))
+	}
 	x := g.begin(observeShape, policies.KindObserve, "observe", id, args, pc, label.Bottom())
 	x.core = func() ([]policies.Reason, bool) {
 		if l := v.Deep(); !g.cfg.Reveal && l.Trust() < label.Internal {
@@ -73,7 +77,8 @@ func (g *Gate) Observe(ctx context.Context, name string, v value.Value, pc label
 		out.Context = out.Context.Join(out.Label)
 	}
 	event := journal.Observed{Name: name, Shown: out.Shown, Text: out.Text, Label: out.Label, Context: out.Context, Rules: out.Rules}
-	if err := g.record(ctx, journal.Observation, id, event, false); err != nil {
+	g.later(journal.Observation, id, event)
+	if err := g.flush(ctx, false); err != nil {
 		return Observation{}, g.stopped(x, codeJournal, err).refusal
 	}
 	g.mu.Lock()

@@ -60,13 +60,17 @@ func (g *Gate) words(l, pc label.Label, control bool) string {
 	}
 	sources = slices.DeleteFunc(sources, func(s label.Source) bool { return g.trustOf(s) > lowest })
 	g.mu.Unlock()
-	slices.SortFunc(sources, func(a, b label.Source) int {
-		return cmp.Compare(len(a.Tool)+len(a.Of)+len(a.Field), len(b.Tool)+len(b.Of)+len(b.Field))
-	})
 	if len(sources) == 0 {
 		return l.Explain(maxShown)
 	}
-	return label.Bottom().WithSources(sources...).Explain(maxShown)
+	slices.SortStableFunc(sources, func(a, b label.Source) int {
+		return cmp.Compare(len(a.Tool)+len(a.Of)+len(a.Field), len(b.Tool)+len(b.Of)+len(b.Field))
+	})
+	more := ""
+	if len(sources) > maxShown {
+		sources, more = sources[:maxShown], ", …"
+	}
+	return label.Bottom().WithSources(sources...).Explain(maxShown) + more
 }
 
 // trustOf is the trust that a source came with; a source that no tool gave was an input.

@@ -30,12 +30,16 @@ func (g *Gate) Program(ctx context.Context, s Start) (Tier, *eval.CallError) {
 	g.mu.Unlock()
 	sum := sha256.Sum256([]byte(s.Text))
 	args := value.DictOf(label.Bottom(),
-		value.Field{Name: "file", Of: value.StringOf(s.File, author)},
-		value.Field{Name: "digest", Of: value.StringOf("sha256:"+hex.EncodeToString(sum[:]), author)},
+		// The author's label is that of the program and of the pc.
+		value.Field{Name: "file", Of: value.StringOf(s.File, label.Bottom())},
+		value.Field{Name: "digest", Of: value.StringOf("sha256:"+hex.EncodeToString(sum[:]), label.Bottom())},
 		value.Field{Name: "inputs", Of: value.NoneOf(s.Inputs)},
 	)
 	x := g.begin(programShape, policies.KindProgram, "program", id, args, author, label.Bottom())
 	v := g.settle(ctx, x)
+	if err := g.flush(ctx, false); err != nil {
+		return TierNone, g.stopped(x, codeJournal, err).refusal
+	}
 	if v.refusal != nil {
 		return TierNone, v.refusal
 	}

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -105,33 +106,63 @@ func codeOf(id string) string {
 	return id
 }
 
+// The flow rule's hints, by the ids of its reasons: %s stands for names of parameters.
+var hints = map[string]string{
+	policies.FlowRecipient:   trustedHint,
+	policies.FlowAccount:     trustedHint,
+	policies.FlowURL:         trustedHint,
+	policies.FlowPath:        trustedHint,
+	policies.FlowWord:        trustedHint,
+	policies.FlowQuery:       trustedHint,
+	policies.FlowContent:     readersHint,
+	policies.FlowModel:       readersHint,
+	policies.FlowReaders:     readersHint,
+	policies.FlowSecret:      "leave the secret out of %s",
+	policies.FlowControl:     "do not make the call depend on what is not trusted: endorse the condition, a bool, first",
+	policies.FlowControlRead: "do not make the call depend on what its receiver may not read: declassify the condition, a bool, first",
+	policies.FlowState:       "do not keep in that place what others may not see or rely on (%s)",
+	policies.FlowEndorse:     "endorse where nothing untrusted decides that, what and why",
+	policies.FlowDeclassify:  "declassify only what is trusted, where nothing untrusted decides it",
+}
+
+const (
+	trustedHint = "take %s from what the user wrote or from a trusted tool"
+	readersHint = "leave out of %s what its receiver may not read"
+)
+
 // hint says what may be done instead, in words that hold no data: names of parameters are
 // declared, and the rest is constant.
 func hint(s *shape, d *policies.Decision) string {
-	var params []string
-	control := false
+	params := map[string][]string{} // by hint
 	for _, r := range d.Reasons {
-		if r.Effect != policies.Deny || r.Audit || r.Accept || r.Engine != "flow" && r.ID != policies.FlowEndorse && r.ID != policies.FlowDeclassify {
+		text, known := hints[r.ID]
+		if r.Effect != policies.Deny || r.Audit || r.Accept || !known {
 			continue
 		}
+		names := params[text]
 		for _, path := range r.Args {
 			name, _, _ := strings.Cut(path, ".")
 			name, _, _ = strings.Cut(name, "[")
-			switch {
-			case path == "pc":
-				control = true
-			case slices.Contains(s.params, name) && !slices.Contains(params, name):
-				params = append(params, name)
+			if path == "pc" {
+				name = "the condition"
+			} else if !slices.Contains(s.params, name) {
+				continue
+			}
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
+		params[text] = names
 	}
 	var parts []string
-	if len(params) > 0 {
-		slices.Sort(params)
-		parts = append(parts, fmt.Sprintf("take %s from what the user wrote or from a trusted tool", strings.Join(params, ", ")))
-	}
-	if control {
-		parts = append(parts, "do not make the call depend on what is not trusted: endorse the condition, a bool, first")
+	for _, text := range slices.Sorted(maps.Keys(params)) {
+		names := params[text]
+		switch {
+		case !strings.Contains(text, "%s"):
+			parts = append(parts, text)
+		case len(names) > 0:
+			parts = append(parts, fmt.Sprintf(text, strings.Join(slices.Sorted(slices.Values(names)), ", ")))
+		}
 	}
 	if parts == nil {
 		return "the same call will be refused again: go on without it"

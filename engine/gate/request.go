@@ -50,7 +50,7 @@ var (
 	endorseShape    = ownShape("endorse", builtins.Pure, named("value", "trust", "why", "kind", "bits")...)
 	declassifyShape = ownShape("declassify", builtins.Pure, named("value", "readers", "why", "kind", "bits")...)
 	answerShape     = ownShape("done", builtins.Pure, builtins.Param{Name: "value", Sink: policies.SinkContent})
-	observeShape    = ownShape("observe", builtins.Egress, builtins.Param{Name: "name"}, builtins.Param{Name: "value", Sink: policies.SinkModel})
+	observeShape    = ownShape("observe", builtins.Egress, builtins.Param{Name: "name"}, builtins.Param{Name: "value", Sink: policies.SinkModel}, builtins.Param{Name: "provider"})
 	programShape    = ownShape("program", builtins.Pure, append(named("file", "digest"), builtins.Param{Name: "inputs", Sink: policies.SinkSecret})...)
 )
 
@@ -83,6 +83,7 @@ type crossing struct {
 	program label.Label
 	context label.Label
 	history label.Label // of the calls before it
+	digest  string      // of final, see binding; "" until it is asked for
 	bits    int         // that it would endorse
 	key     string      // idempotency key of a tool's call
 
@@ -177,11 +178,14 @@ func (g *Gate) typed(v any) bool {
 // binding is the digest of what an approval is for: what is called, the arguments with
 // their labels, and the control flow.
 func (x *crossing) binding() string {
-	return value.DictOf(x.pc,
-		value.Field{Name: "kind", Of: value.StringOf(x.kind, x.pc)},
-		value.Field{Name: "tool", Of: value.StringOf(x.name, x.pc)},
-		value.Field{Name: "args", Of: x.final},
-	).LabelledDigest()
+	if x.digest == "" {
+		x.digest = value.DictOf(x.pc,
+			value.Field{Name: "kind", Of: value.StringOf(x.kind, x.pc)},
+			value.Field{Name: "tool", Of: value.StringOf(x.name, x.pc)},
+			value.Field{Name: "args", Of: x.final},
+		).LabelledDigest()
+	}
+	return x.digest
 }
 
 // journalled returns the arguments as events hold them.

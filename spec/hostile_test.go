@@ -137,7 +137,7 @@ spec:
   params: {in: {file: in.yaml}, out: {file: out.yaml}, up: {file: up/secret.yaml}}
   cel: {rules: [{id: r, when: "true", action: deny}]}
 `)
-	policies, ps := LoadPolicies("policies")
+	policies, ps := LoadPolicies("policies/p.yaml")
 	if len(policies) != 1 {
 		t.Fatalf("got %d policies: %v", len(policies), ps)
 	}
@@ -146,5 +146,60 @@ spec:
 	}
 	if len(ps) != 2 || ps[0].Pos.String() != "policies/p.yaml:5:45" || ps[1].Pos.String() != "policies/p.yaml:5:67" {
 		t.Errorf("problems = %v, want one for each link that leads out", ps)
+	}
+}
+
+// TestFoldersOfPolicies is about links: what they lead to is read, or missed with a word.
+func TestFoldersOfPolicies(t *testing.T) {
+	t.Chdir(t.TempDir())
+	policy := func(name string) string {
+		return "apiVersion: callgate/v1\nkind: Policy\nmetadata: {name: " + name + "}\nspec: {cel: {rules: [{id: r, when: \"true\", action: deny}]}}\n"
+	}
+	write(t, "real/a.yaml", policy("a"))
+	write(t, "elsewhere/b.yaml", policy("b"))
+	write(t, "more/c.yaml", policy("c"))
+	for link, target := range map[string]string{"linked": "real", "real/b.yaml": "../elsewhere/b.yaml", "real/more": "../more", "real/gone.yaml": "nowhere"} {
+		if err := os.Symlink(filepath.FromSlash(target), filepath.FromSlash(link)); err != nil {
+			t.Skipf("no links here: %v", err)
+		}
+	}
+	policies, ps := LoadPolicies("linked")
+	var names []string
+	for _, p := range policies {
+		names = append(names, p.Meta.Name)
+	}
+	if got := fmt.Sprint(names); got != "[a b]" {
+		t.Errorf("policies = %s, want [a b]: those of the folder that the link leads to", got)
+	}
+	if got, want := fmt.Sprint(ps), "[linked/gone.yaml: no such file linked/more: a link to a folder is not followed\nhint: name the folder itself]"; got != want {
+		t.Errorf("problems = %s, want %s", got, want)
+	}
+}
+
+// TestHostFileOfStrangers puts a host file where anybody could.
+func TestHostFileOfStrangers(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, "callgate.yaml", hostHead+"  library: [base]\n")
+	write(t, "in/agent/agent.yaml", "")
+	find := func(from string) (*Host, string) {
+		h, ps := FindHost(from)
+		return h, fmt.Sprint(ps)
+	}
+	if h, ps := find("in/agent"); h == nil || ps != "[]" {
+		t.Fatalf("got %v, %s; want the host file above", h, ps)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil || !writableByAll(dir) {
+		t.Skipf("folders have no permissions here: %v", err)
+	}
+	if h, ps := find("in/agent"); h != nil || !strings.Contains(ps, "callgate.yaml: in a folder that anybody may write to") {
+		t.Errorf("got %v, %s; want a problem", h, ps)
+	}
+	if h, ps := find("."); h == nil || ps != "[]" {
+		t.Errorf("beside the agent: got %v, %s; want it to be read", h, ps)
+	}
+	write(t, "in/callgate.yaml", hostHead+"  library: []\n")
+	if h, ps := find("in/agent"); h == nil || h.File != "in/callgate.yaml" || ps != "[]" {
+		t.Errorf("got %v, %s; want the nearest", h, ps)
 	}
 }

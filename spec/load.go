@@ -256,40 +256,45 @@ func (l *loader) strayModules(modules []string, policies []*Policy) {
 }
 
 // folder reads the documents below a folder and returns the Rego modules that it
-// passed by, without tests.
+// passed by, without tests. A link to a folder below it is not followed, and not passed over in silence.
 func (l *loader) folder(root string, at Position, kinds []string) (modules []string) {
 	files := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	var walk func(dir string, depth int)
+	walk = func(dir string, depth int) {
+		entries, err := os.ReadDir(dir)
 		if err != nil {
-			l.problem(Position{File: path}, "", "%v", plainError(err))
-			return nil
+			l.problem(Position{File: dir}, "", "%v", plainError(err))
+			return
 		}
-		if path != root && strings.HasPrefix(d.Name(), ".") {
-			if d.IsDir() {
-				return filepath.SkipDir
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if strings.HasPrefix(e.Name(), ".") {
+				continue
 			}
-			return nil
-		}
-		if d.IsDir() {
-			return nil
-		}
-		if files++; files > maxFiles {
-			l.problem(at, "", "%s: got more than %d files", root, maxFiles)
-			return filepath.SkipAll
-		}
-		switch filepath.Ext(path) {
-		case ".yaml", ".yml":
-			l.some(path, root, kinds)
-		case ".rego":
-			if !strings.HasSuffix(path, "_test.rego") {
+			if files++; files > maxFiles {
+				if files == maxFiles+1 {
+					l.problem(at, "", "%s: got more than %d files", root, maxFiles)
+				}
+				return
+			}
+			info, err := os.Stat(path)
+			switch {
+			case err != nil:
+				l.problem(Position{File: path}, "", "%v", plainError(err))
+			case e.Type()&fs.ModeSymlink != 0 && info.IsDir():
+				l.problem(Position{File: path}, "name the folder itself", "a link to a folder is not followed")
+			case info.IsDir() && depth >= maxDepth:
+				l.problem(Position{File: path}, "", "folders within each other deeper than %d", maxDepth)
+			case info.IsDir():
+				walk(path, depth+1)
+			case strings.HasSuffix(path, ".yaml"), strings.HasSuffix(path, ".yml"):
+				l.some(path, root, kinds)
+			case strings.HasSuffix(path, ".rego") && !strings.HasSuffix(path, "_test.rego"):
 				modules = append(modules, path)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		l.problem(at, "", "%s: %v", root, plainError(err))
 	}
+	walk(root, 0)
 	return modules
 }
 

@@ -136,8 +136,8 @@ type Gate struct {
 	turn     int
 	now      time.Time // of the turn
 	program  label.Label
-	base     label.Label // what the model was shown, as the engine said
-	shown    label.Label // what Observe has shown it since
+	base     label.Label // what the model was shown before this turn, and of who writes its program
+	shown    label.Label // what Observe has shown it
 	observed int         // observations of this turn
 	meter    int
 	done     map[string]int // calls carried out, per granted tool; replaced when it changes
@@ -176,8 +176,8 @@ func (c Counts) Map() map[string]int {
 	}
 }
 
-// New returns a gate before its first turn: until [Gate.SetTurn] the program's author and the
-// model's context are labelled Top. The error says which required field is missing, or which tool is malformed.
+// New returns a gate before its first turn: until [Gate.SetTurn] nobody trusts the program's author,
+// whose label is Top. The error says which required field is missing, or which tool is malformed.
 func New(cfg Config) (*Gate, error) {
 	switch {
 	case cfg.PDP == nil:
@@ -207,7 +207,7 @@ func New(cfg Config) (*Gate, error) {
 	}
 	g := &Gate{
 		cfg: cfg, shapes: map[string]*shape{}, known: map[string]bool{}, meter: max(cfg.Meter, 0), now: cfg.Clock(),
-		shown: label.Bottom(), history: label.Bottom(),
+		base: label.Bottom(), shown: label.Bottom(), history: label.Bottom(),
 		done: map[string]int{}, revision: cfg.PDP.Revision(), origins: map[label.Source]label.Trust{},
 		counts: Counts{Builtins: map[string]int64{}},
 	}
@@ -241,16 +241,16 @@ func New(cfg Config) (*Gate, error) {
 }
 
 // SetTurn begins a turn. Program is the label of who writes its program; context is that of
-// what the session's model was shown, to which the gate joins what it has shown itself.
-// The time that tools see stands still until the next turn.
+// what the session's model was shown. The gate joins both, and what it has shown the model itself:
+// an author knows what went into the program. The time that tools see stands still until the next turn.
 func (g *Gate) SetTurn(turn int, program, context label.Label) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.turn, g.program, g.base = turn, program, context
+	g.turn, g.program, g.base = turn, program, context.Join(program)
 	g.now, g.observed = g.cfg.Clock(), 0
 }
 
-// Context returns the label of everything that the model was shown.
+// Context returns the label of everything that the model was shown: Bottom before the first turn.
 func (g *Gate) Context() label.Label {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -323,9 +323,26 @@ func TestBeforeItsFirstTurnAGateTrustsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantLabel(t, "the context", g.Context(), label.Top().String())
-	g.SetTurn(1, trusted, trusted)
-	wantLabel(t, "the context", g.Context(), "user/public")
+	g.Do(t.Context(), []eval.Call{read("1.1")})
+	wantLabel(t, "the program", r.pdp.requests[0].Labels.Program, label.Top().String())
+}
+
+func TestTheContextIsWhatTheModelWasShown(t *testing.T) {
+	r := newRig(t, nil)
+	g, err := New(r.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLabel(t, "the context of a model that was shown nothing", g.Context(), "system/public")
+	g.SetTurn(1, trusted, g.Context())
+	wantLabel(t, "the context of the program's author", g.Context(), "user/public")
+	if _, err := g.Observe(t.Context(), "x", value.IntOf(1, mailed), trusted); err != nil {
+		t.Fatal(err)
+	}
+	g.SetTurn(2, trusted, trusted)
+	wantLabel(t, "the context after a mail was shown", g.Context(), "untrusted/public")
+	g.SetTurn(3, private, g.Context())
+	wantLabel(t, "the context of one who knows what is private", g.Context(), "untrusted/{ana}#pii")
 }
 
 func TestRequestIsTotal(t *testing.T) {

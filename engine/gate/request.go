@@ -157,7 +157,7 @@ func (g *Gate) request(x *crossing) (*policies.Request, error) {
 			Path: l.Path, Param: l.Param, Value: l.Value, Norm: l.Norm, Host: l.Host, Sink: l.Sink, Typed: g.typed(l.Value), Label: l.Label,
 		})
 	}
-	r.Leaves = append(r.Leaves, policies.Leaf{Path: "pc", Param: "pc", Sink: policies.SinkControl, Label: x.pc})
+	r.Leaves = append(r.Leaves, policies.Leaf{Path: "pc", Param: "pc", Value: "", Sink: policies.SinkControl, Label: x.pc})
 	return r, nil
 }
 

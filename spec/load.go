@@ -219,7 +219,7 @@ func (l *loader) policies(root string, at Position) {
 	info, err := os.Stat(root)
 	switch {
 	case err != nil:
-		l.problem(at, "", "%s: %v", root, plainError(err))
+		l.unreadable(root, at, plainError(err))
 	case info.IsDir():
 		from := len(l.docs.Policies)
 		modules := l.folder(root, at, []string{"Policy"})
@@ -326,11 +326,7 @@ func isDocument(n *node) bool {
 func (l *loader) file(path, root string, at Position, kinds []string) {
 	text, err := readText(opener(path), maxFile)
 	if err != nil {
-		if at.Line > 0 {
-			l.problem(at, "", "%s: %v", path, err)
-		} else {
-			l.problem(at, "", "%v", err)
-		}
+		l.unreadable(path, at, err)
 		return
 	}
 	src := newSource(path, text)
@@ -340,6 +336,15 @@ func (l *loader) file(path, root string, at Position, kinds []string) {
 		l.problem(Position{File: path}, "", "the file has no document")
 	}
 	l.documents(src, text, docs, root, kinds)
+}
+
+// unreadable reports a file where it is named, or by its own name.
+func (l *loader) unreadable(path string, at Position, err error) {
+	if at.Line > 0 {
+		l.problem(at, "", "%s: %v", path, err)
+		return
+	}
+	l.problem(at, "", "%v", err)
 }
 
 // documents checks and decodes the documents of a file.

@@ -6,7 +6,7 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	known := []string{"model", "mode", "program", "apiKey", "baseURL", "hide-untrusted", "use", "mcp", "mail.send", "mail.search", "k", "tools", "toolsets"}
+	known := []string{"mode", "model", "program", "apiKey", "baseURL", "hide-untrusted", "use", "mcp", "mail.send", "mail.search", "k", "tools", "toolsets"}
 	for word, want := range map[string]string{
 		"modle": "model", "moed": "mode", "mode": "mode", "mod": "mode", "progam": "program",
 		"apikey": "apiKey", "api_key": "apiKey", "base-url": "baseURL", "hide_untrusted": "hide-untrusted", "hideUntrustd": "hide-untrusted",

@@ -28,7 +28,7 @@ func Crossings() []ToolSchema {
 		{Name: KindObserve, Effects: []string{EffectEgress}, Params: []ParamSchema{
 			{Name: "value", Sink: SinkModel, Required: true}, {Name: "name", Schema: text}, {Name: "provider", Schema: text},
 		}},
-		// A program starts: its text, and the inputs that it is given.
-		{Name: KindProgram, Params: []ParamSchema{{Name: "text", Schema: text, Required: true}, {Name: "inputs"}}},
+		// A program starts: its text, and the inputs that it is given. A program may hold secrets: nothing leaves by that.
+		{Name: KindProgram, Params: []ParamSchema{{Name: "text", Schema: text, Required: true}, {Name: "inputs", Sink: SinkSecret}}},
 	}
 }

@@ -589,7 +589,7 @@ func TestTheAnswerIsACall(t *testing.T) {
 		t.Errorf("answer %v", answer.Text())
 	}
 	wantLabel(t, "the answer", answer.Label, "untrusted/public")
-	if q := r.pdp.requests[0]; q.Call.Kind != "answer" || q.Call.Tool != "done" || q.Leaves[0].Sink != policies.SinkContent {
+	if q := r.pdp.requests[0]; q.Call.Kind != "answer" || q.Call.Tool != "answer" || q.Leaves[0].Sink != policies.SinkContent {
 		t.Errorf("asked about %+v", q.Call)
 	}
 	r.pdp.decide = always(denial("no"))

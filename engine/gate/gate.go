@@ -42,16 +42,9 @@
 //
 // # The policy's view
 //
-// Each kind of call has a documented tool name, effects and arguments:
-//
-//	kind        tool         effects       arguments
-//	tool        its name     as declared   as declared
-//	builtin     its name     none          value: no data, one label for all of its arguments
-//	endorse     endorse      none          value, trust, why, kind, bits
-//	declassify  declassify   none          value, readers, why, kind, bits
-//	answer      done         none          value (sink content)
-//	observe     observe      egress        name, value (sink model), provider
-//	program     program      none          file, digest, inputs: no data, the label of what it can read
+// What the calls that are not a tool's look like to policies, [policies.Crossings] says. A pure
+// builtin has one argument, value, without data: its label is that of all its arguments
+// together. The argument inputs of a program has no data either: its label is that of everything the program can read.
 //
 // A call of a program has the id that the evaluator gave it; the second observation of turn 3
 // is "3.o2", and its program "3.p".

@@ -46,7 +46,7 @@ func (g *Gate) Observe(ctx context.Context, name string, v value.Value, pc label
 	author := g.program
 	g.mu.Unlock()
 
-	args := value.DictOf(label.Bottom(), value.Field{Name: "name", Of: value.StringOf(name, author)}, value.Field{Name: "value", Of: v})
+	args := value.DictOf(label.Bottom(), value.Field{Name: "value", Of: v}, value.Field{Name: "name", Of: value.StringOf(name, author)})
 	if p := g.cfg.Provider; p != "" {
 		args.Keys = append(args.Keys, value.StringOf("provider", label.Bottom()))
 		args.Items = append(args.Items, value.StringOf(p, label.Bottom()))

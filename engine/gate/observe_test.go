@@ -26,7 +26,7 @@ func TestShowingAValueIsACall(t *testing.T) {
 	if q.Call.Kind != "observe" || q.Call.Tool != "observe" || q.Call.ID != "1.o1" || fmt.Sprint(q.Call.Effects, q.Call.Sinks) != "[egress] [model]" {
 		t.Errorf("asked about %+v", q.Call)
 	}
-	if l := q.Leaves[1]; l.Path != "value[0]" || l.Sink != policies.SinkModel {
+	if l := q.Leaves[0]; l.Path != "value[0]" || l.Sink != policies.SinkModel {
 		t.Errorf("leaf %+v", l)
 	}
 	seen := last[journal.Observed](r, journal.Observation)

@@ -2,8 +2,6 @@ package gate
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 
 	"callgate/engine/eval"
@@ -28,14 +26,12 @@ func (g *Gate) Program(ctx context.Context, s Start) (Tier, *eval.CallError) {
 	g.mu.Lock()
 	id, author := fmt.Sprintf("%d.p", g.turn), g.program
 	g.mu.Unlock()
-	sum := sha256.Sum256([]byte(s.Text))
 	args := value.DictOf(label.Bottom(),
-		// The author's label is that of the program and of the pc.
-		value.Field{Name: "file", Of: value.StringOf(s.File, label.Bottom())},
-		value.Field{Name: "digest", Of: value.StringOf("sha256:"+hex.EncodeToString(sum[:]), label.Bottom())},
+		value.Field{Name: "text", Of: value.StringOf(s.Text, label.Bottom())}, // its author's label is that of the pc
 		value.Field{Name: "inputs", Of: value.NoneOf(s.Inputs)},
 	)
 	x := g.begin(programShape, policies.KindProgram, "program", id, args, author, label.Bottom())
+	x.site.File = s.File
 	v := g.settle(ctx, x)
 	if err := g.flush(ctx, false); err != nil {
 		return TierNone, g.stopped(x, codeJournal, err).refusal

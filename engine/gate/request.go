@@ -44,28 +44,35 @@ func newShape(t *builtins.Tool) (*shape, error) {
 	return s, nil
 }
 
-// The calls that are not a tool's. Their tool names and arguments are in the package comment.
+// The calls that are not a tool's.
 var (
-	builtinShape    = ownShape("", builtins.Pure, builtins.Param{Name: "value"})
-	endorseShape    = ownShape("endorse", builtins.Pure, named("value", "trust", "why", "kind", "bits")...)
-	declassifyShape = ownShape("declassify", builtins.Pure, named("value", "readers", "why", "kind", "bits")...)
-	answerShape     = ownShape("done", builtins.Pure, builtins.Param{Name: "value", Sink: policies.SinkContent})
-	observeShape    = ownShape("observe", builtins.Egress, builtins.Param{Name: "name"}, builtins.Param{Name: "value", Sink: policies.SinkModel}, builtins.Param{Name: "provider"})
-	programShape    = ownShape("program", builtins.Pure, append(named("file", "digest"), builtins.Param{Name: "inputs", Sink: policies.SinkSecret})...)
+	builtinShape    = ownShape(policies.ToolSchema{Params: []policies.ParamSchema{{Name: "value"}}})
+	endorseShape    = crossingShape(policies.KindEndorse)
+	declassifyShape = crossingShape(policies.KindDeclassify)
+	answerShape     = crossingShape(policies.KindAnswer)
+	observeShape    = crossingShape(policies.KindObserve)
+	programShape    = crossingShape(policies.KindProgram)
 )
 
-func ownShape(name string, e builtins.Effects, params ...builtins.Param) *shape {
-	s, err := newShape(&builtins.Tool{Name: name, Effects: e, Params: params})
-	if err != nil { // no schema, nothing to go wrong
-		panic(err)
-	}
-	return s
+func crossingShape(kind string) *shape {
+	all := policies.Crossings()
+	return ownShape(all[slices.IndexFunc(all, func(s policies.ToolSchema) bool { return s.Name == kind })])
 }
 
-func named(names ...string) []builtins.Param {
-	var out []builtins.Param
-	for _, n := range names {
-		out = append(out, builtins.Param{Name: n})
+// ownShape makes the shape of a call that the gate itself answers. Its schema is constant: if
+// it were wrong, every test would fail.
+func ownShape(s policies.ToolSchema) *shape {
+	t := &builtins.Tool{Name: s.Name}
+	var err error
+	if t.Effects, err = builtins.ParseEffects(s.Effects); err != nil {
+		panic(err)
+	}
+	for _, p := range s.Params {
+		t.Params = append(t.Params, builtins.Param{Name: p.Name, Schema: p.Schema, Required: p.Required, Sink: p.Sink, Sinks: p.Sinks})
+	}
+	out, err := newShape(t)
+	if err != nil {
+		panic(err)
 	}
 	return out
 }
@@ -109,7 +116,11 @@ func (g *Gate) begin(s *shape, kind, name, id string, args value.Value, pc, past
 
 // of makes a crossing of a call that a program makes.
 func (g *Gate) of(s *shape, c eval.Call, args value.Value) *crossing {
-	x := g.begin(s, string(c.Kind), c.Tool, c.ID, args, c.PC, c.History)
+	name := c.Tool
+	if c.Kind != eval.KindTool && c.Kind != eval.KindBuiltin {
+		name = s.tool.Name
+	}
+	x := g.begin(s, string(c.Kind), name, c.ID, args, c.PC, c.History)
 	x.site = policies.Site(c.Site)
 	return x
 }

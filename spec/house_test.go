@@ -26,6 +26,7 @@ var theHouse = house{
 		{pkg: "policies/library", may: "policies spec", testDoors: "github.com/open-policy-agent/opa"},
 		{pkg: "policies/rego", may: "engine/label engine/value policies policies/library spec", doors: "github.com/open-policy-agent/opa"},
 		{pkg: "policies/cel", may: "engine/label engine/value policies spec", doors: "github.com/google/cel-go cel.dev/expr google.golang.org/protobuf"},
+		{pkg: "policies/root", may: "engine/label engine/value policies policies/cel policies/library policies/rego spec"},
 		{pkg: "policies/internal/...", may: "engine/label engine/value policies spec"},
 
 		{pkg: "builtins", may: "engine/label engine/value", doors: "github.com/santhosh-tekuri/jsonschema golang.org/x/net"},
@@ -41,7 +42,7 @@ var theHouse = house{
 
 		{pkg: "agents/model", may: "engine/label engine/value", doors: "github.com/sashabaranov/go-openai net net/http"},
 		// An agent is built from its files, so this room knows every tool and every engine.
-		{pkg: "agents", may: "agents/model builtins builtins/mcp builtins/script builtins/std engine engine/eval engine/journal engine/label engine/syntax engine/value policies policies/cel policies/library policies/rego spec"},
+		{pkg: "agents", may: "agents/model builtins builtins/mcp builtins/script builtins/std engine engine/eval engine/gate engine/journal engine/label engine/syntax engine/value policies policies/cel policies/library policies/rego policies/root spec"},
 
 		{pkg: "cmd/...", may: "*", doors: "charm.land/huh charm.land/lipgloss github.com/mattn/go-isatty github.com/modelcontextprotocol/go-sdk github.com/spf13/cobra golang.org/x/sys golang.org/x/term net net/http os/exec syscall"},
 		{pkg: "examples/...", may: "*"},

@@ -16,9 +16,8 @@ import (
 
 // What an endorsement lets through, as policies see it in the argument kind.
 const (
-	grantNone  = "none"  // None: no bits
 	grantBool  = "bool"  // one bit
-	grantEnum  = "enum"  // a member of trusted options: ⌈log₂ n⌉ bits
+	grantEnum  = "enum"  // a member of n trusted options: ⌈log₂ n⌉ bits; None is the only one of its kind
 	grantInt   = "int"   // an int within trusted bounds: ⌈log₂ of how many⌉ bits
 	grantOther = "other" // anything else: its size in bits
 )
@@ -186,7 +185,7 @@ func (r *grant) measure(pc label.Label) {
 	r.kind, r.bits = grantOther, min(8*len(r.value.AppendPlain(nil)), label.Unbounded)
 	switch {
 	case r.value.Kind == value.None:
-		r.kind, r.bits = grantNone, 0
+		r.kind, r.bits = grantEnum, 0
 	case r.value.Kind == value.Bool:
 		r.kind, r.bits = grantBool, 1
 	case r.options != nil && r.holds(r.options.Deep().Join(pc)):

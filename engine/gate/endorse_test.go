@@ -39,7 +39,7 @@ func TestWhatAnEndorsementLetsThrough(t *testing.T) {
 		bits int
 	}{
 		{"a bool", []any{"value", value.BoolOf(true, mailed)}, trusted, "bool", 1},
-		{"None", []any{"value", value.NoneOf(mailed)}, trusted, "none", 0},
+		{"None", []any{"value", value.NoneOf(mailed)}, trusted, "enum", 0},
 		{"text without options, by its size", []any{"value", text}, trusted, "other", 8 * len(`"invoice"`)},
 		{"a member of five options", []any{"value", text, "options", options}, trusted, "enum", 3},
 		{"a member of four options, one of them twice", []any{"value", text, "options", list(trusted, "invoice", "x", "y", "z", "x")}, trusted, "enum", 2},

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"math/big"
 	"slices"
 	"strconv"
@@ -116,11 +117,7 @@ func (g *Gate) begin(s *shape, kind, name, id string, args value.Value, pc, past
 
 // of makes a crossing of a call that a program makes.
 func (g *Gate) of(s *shape, c eval.Call, args value.Value) *crossing {
-	name := c.Tool
-	if c.Kind != eval.KindTool && c.Kind != eval.KindBuiltin {
-		name = s.tool.Name
-	}
-	x := g.begin(s, string(c.Kind), name, c.ID, args, c.PC, c.History)
+	x := g.begin(s, string(c.Kind), cmp.Or(s.tool.Name, c.Tool), c.ID, args, c.PC, c.History)
 	x.site = policies.Site(c.Site)
 	return x
 }

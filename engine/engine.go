@@ -2,7 +2,7 @@
 // other programs embed:
 //
 //	e, err := engine.New(engine.Config{Agent: "clerk", Tools: tools, PDP: pdp})
-//	s, err := e.Start(ctx, engine.Run{})
+//	s, err := e.Start(ctx, engine.Run{Context: label.Bottom()})
 //	out, err := s.Exec(ctx, engine.Program{File: "main.star", Text: text, Author: author})
 //	err = s.End(ctx, engine.Ending{Status: engine.Done})
 //
@@ -79,15 +79,20 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Mode == "" {
 		cfg.Mode = "program"
 	}
-	e := &Engine{cfg: cfg}
-	for _, t := range cfg.Tools.All() {
+	return &Engine{cfg: cfg, sigs: Signatures(cfg.Tools)}, nil
+}
+
+// Signatures returns what programs need to know of tools in order to call them.
+func Signatures(tools *builtins.Set) []eval.ToolSig {
+	var out []eval.ToolSig
+	for _, t := range tools.All() {
 		sig := eval.ToolSig{Name: t.Name, Doc: t.Doc}
 		for _, p := range t.Params {
 			sig.Params = append(sig.Params, p.Name)
 		}
-		e.sigs = append(e.sigs, sig)
+		out = append(out, sig)
 	}
-	return e, nil
+	return out
 }
 
 // Run is what one run is given.
@@ -95,6 +100,10 @@ type Run struct {
 	ID     string          // "": made up
 	Inputs []journal.Input // values that programs can name
 	Typed  []string        // texts that a person typed
+
+	// Context is the label of what the session's model was shown before its first program. The zero label
+	// is Top: it may have been shown anything. [label.Bottom] says that there is no model.
+	Context label.Label
 }
 
 // Session is one run: any number of programs over one set of names. It is used by one goroutine at a time.
@@ -104,8 +113,8 @@ type Session struct {
 	gate    *gate.Gate
 	eval    *eval.Session
 	inputs  label.Label // of all inputs together
+	context label.Label // of what the model was shown before its first program
 	turn    int
-	started time.Time
 }
 
 // Start begins a run: its header is in the journal when Start returns.
@@ -117,7 +126,7 @@ func (e *Engine) Start(ctx context.Context, r Run) (*Session, error) {
 	if e.cfg.Watch != nil {
 		run.Watch(e.cfg.Watch)
 	}
-	s := &Session{cfg: e.cfg, run: run, inputs: label.Bottom(), started: e.cfg.Clock()}
+	s := &Session{cfg: e.cfg, run: run, inputs: label.Bottom(), context: r.Context}
 	s.gate, err = gate.New(gate.Config{
 		Agent:     policies.Agent{Name: e.cfg.Agent, Digest: e.cfg.Digest},
 		Principal: e.cfg.Principal,
@@ -128,6 +137,7 @@ func (e *Engine) Start(ctx context.Context, r Run) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
+	s.gate.SetTurn(0, label.Top(), s.context)
 	config := eval.Config{Host: s.gate, Tools: e.sigs, Limits: e.cfg.Limits}
 	for _, in := range r.Inputs {
 		config.Inputs = append(config.Inputs, eval.Input{Name: in.Name, Value: in.Value})
@@ -178,7 +188,7 @@ type Program struct {
 // the status error and the code "syntax". The error says that the run cannot go on: its journal failed.
 func (s *Session) Exec(ctx context.Context, p Program) (eval.Outcome, error) {
 	s.turn++
-	s.gate.SetTurn(s.turn, p.Author, s.gate.Context())
+	s.gate.SetTurn(s.turn, p.Author, s.context)
 	if _, err := s.run.Append(ctx, journal.TurnStart, "", journal.TurnStarted{Turn: s.turn, File: p.File, Program: p.Text, Author: p.Author}, false); err != nil {
 		return eval.Outcome{}, fmt.Errorf("engine: %w", err)
 	}

@@ -41,10 +41,10 @@ func Example() {
 		Params: []builtins.Param{{Name: "item", Required: true}, {Name: "count", Required: true}},
 		Run:    func(context.Context, *builtins.Invocation) (any, error) { return nil, nil },
 	}))
-	e, err := engine.New(engine.Config{Agent: "stock", Tools: &tools, PDP: allowReads{}})
+	e, err := engine.New(engine.Config{Agent: "stock", Tools: &tools, PDP: allowReads{}, Meter: 64})
 	must(err)
 	ctx := context.Background()
-	s, err := e.Start(ctx, engine.Run{})
+	s, err := e.Start(ctx, engine.Run{Context: label.Bottom()})
 	must(err)
 	out, err := s.Exec(ctx, engine.Program{File: "main.star", Author: label.New(label.User, label.Public(), nil), Text: `
 n = stock.level("bolt")

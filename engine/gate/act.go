@@ -67,6 +67,9 @@ func (g *Gate) act(ctx context.Context, a *act) eval.Result {
 // run runs the tool within its time. A tool that panics has failed; one that does not stop when
 // it is told to is left behind.
 func (a *act) run(ctx context.Context) (any, *failure) {
+	if ctx.Err() != nil { // it waited for its turn in the batch, and was not begun
+		return nil, &failure{code: codeCancelled, text: "cancelled before it began"}
+	}
 	in := &builtins.Invocation{Args: make(map[string]any, len(a.final.Keys)), Key: a.key, Now: a.now}
 	for i, k := range a.final.Keys {
 		in.Args[k.Str] = a.final.Items[i].Plain()

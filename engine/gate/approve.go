@@ -13,7 +13,8 @@ import (
 )
 
 // Approver asks people. It is asked one question at a time by each gate, and may take its
-// time; it returns when ctx ends. An error is recorded, and means that nobody answered.
+// time; it returns when ctx ends, and must not call the gate that asks. An error is recorded, and means that nobody
+// answered.
 type Approver interface {
 	Approve(ctx context.Context, q Question) (Verdict, error)
 }

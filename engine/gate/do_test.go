@@ -418,6 +418,24 @@ func TestACancelledCallIsRecordedAndEndsTheProgram(t *testing.T) {
 	}
 }
 
+func TestACallThatWasCancelledBeforeItsTurnDoesNotRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := newRig(t, func(c *Config) { c.Limits.Parallel = 1 }, tool("t.x", func(ctx context.Context, _ *builtins.Invocation) (any, error) {
+		cancel()
+		return "done", nil
+	}))
+	out := r.Do(ctx, []eval.Call{call("1.1.1", "t.x"), read("1.1.2")})
+	if out[0].Err != nil {
+		t.Errorf("the first: %v, want what it has done", out[0].Err)
+	}
+	if err := wantCode(t, out[1], "cancelled"); !strings.Contains(err.Text, "before it began") {
+		t.Errorf("text %q", err.Text)
+	}
+	if r.calls() != nil {
+		t.Errorf("ran %q", r.calls())
+	}
+}
+
 func TestABatchIsDecidedInOrderAndExecutedTogether(t *testing.T) {
 	var meet sync.WaitGroup
 	meet.Add(3)

@@ -140,7 +140,7 @@ type Gate struct {
 	counts   Counts
 	waiting  []Question
 	answer   *value.Value
-	tier     Tier
+	tier     Tier // that the turn's program runs in
 	revision string
 	memo     bool                         // a builtin was permitted by a rule that reads history
 	forget   bool                         // and the history has changed since
@@ -240,7 +240,7 @@ func (g *Gate) SetTurn(turn int, program, context label.Label) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.turn, g.program, g.base = turn, program, context.Join(program)
-	g.now, g.observed = g.cfg.Clock(), 0
+	g.now, g.observed, g.tier = g.cfg.Clock(), 0, TierNone
 }
 
 // Context returns the label of everything that the model was shown: Bottom before the first turn.

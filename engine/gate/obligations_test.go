@@ -316,6 +316,9 @@ func TestAProgramIsIsolatedAsPolicySays(t *testing.T) {
 		t.Errorf("a call that wants the tier that the program runs in: %v", res.Err)
 	}
 
+	r.SetTurn(2, trusted, trusted)
+	wantCode(t, r.do(read("2.1")), "denied (core.isolation)") // the tier of one program says nothing of the next
+
 	r.pdp.decide = tier("container")
 	if _, err := r.Program(t.Context(), Start{}); err == nil || err.Code != "denied (core.isolation)" {
 		t.Errorf("got %v, want a denial: what cannot be had is no reason for less", err)

@@ -59,15 +59,40 @@ func FuzzLoad(f *testing.F) {
 				t.Errorf("a text of two lines: %v", p)
 			}
 		}
+		docs := parse(newSource("f.yaml", text), func(Problem) {})
+		for _, n := range docs {
+			tracePlaces(t, n)
+		}
 		if len(ps) > 0 {
 			return
 		}
-		for _, n := range parse(newSource("f.yaml", text), func(Problem) {}) {
+		for _, n := range docs {
 			if err := validate(t, schemas[n.get("kind").str()], n.plain(nil)); err != nil {
 				t.Errorf("%q: the loader finds nothing wrong, the schema says %v", text, err)
 			}
 		}
 	})
+}
+
+// tracePlaces looks for every text of a document in the file: places only go forward.
+func tracePlaces(t *testing.T, n *node) {
+	if n.kind == textNode {
+		e := n.expr("")
+		last := e.Pos
+		for i := 0; i <= len(e.Text); i++ {
+			at := e.At(i)
+			if e.written != nil && comparePositions(last, at) > 0 {
+				t.Errorf("%q: byte %d is at %v, the one before at %v", e.Text, i, at, last)
+			}
+			last = at
+		}
+	}
+	for _, k := range n.keys {
+		tracePlaces(t, k)
+	}
+	for _, item := range n.items {
+		tracePlaces(t, item)
+	}
 }
 
 // compileSchemas compiles the schema of each kind, and of any.

@@ -91,13 +91,20 @@ func Decode[T any](e Event) (T, error) {
 	if want := payloads[e.Type]; want != reflect.TypeFor[T]() {
 		return out, fmt.Errorf("journal: event %d of run %s: got a payload of type %q, want %T", e.Seq, e.Run, e.Type, out)
 	}
-	if e.Redacted() {
-		return out, fmt.Errorf("journal: event %d (%s) of run %s: %w", e.Seq, e.Type, e.Run, ErrRedacted)
+	err := unmarshal(e, &out)
+	return out, err
+}
+
+// unmarshal reads an event's payload into what out points to.
+func unmarshal(e Event, out any) error {
+	err := ErrRedacted
+	if !e.Redacted() {
+		err = json.Unmarshal(e.Payload, out)
 	}
-	if err := json.Unmarshal(e.Payload, &out); err != nil {
-		return out, fmt.Errorf("journal: event %d (%s) of run %s: %w", e.Seq, e.Type, e.Run, err)
+	if err != nil {
+		return fmt.Errorf("journal: event %d (%s) of run %s: %w", e.Seq, e.Type, e.Run, err)
 	}
-	return out, nil
+	return nil
 }
 
 // The errors that callers tell apart with [errors.Is].

@@ -24,7 +24,8 @@ const (
 	groupEvents = 512
 )
 
-// The hash, digest and salt stand as text, so that stock tools show what an export shows. The list
+// The place of an event is its run's number and its own in one integer: a table ordered by it needs no
+// index, and an event fits into a page of it. The view shows people what an export shows. The list
 // of runs repeats what the events say: it is updated in the same transaction.
 const schemaSQL = `
 CREATE TABLE runs (
@@ -38,17 +39,21 @@ CREATE TABLE runs (
 	head   TEXT NOT NULL
 ) STRICT;
 CREATE TABLE events (
-	run     INTEGER NOT NULL REFERENCES runs (n),
-	seq     INTEGER NOT NULL,
+	place   INTEGER PRIMARY KEY,
 	time    TEXT NOT NULL,
 	type    TEXT NOT NULL,
 	call    TEXT NOT NULL,
 	payload BLOB,
 	salt    TEXT NOT NULL,
 	digest  TEXT NOT NULL,
-	hash    TEXT NOT NULL,
-	PRIMARY KEY (run, seq)
-) STRICT, WITHOUT ROWID;`
+	hash    TEXT NOT NULL
+) STRICT;
+CREATE VIEW journal AS
+	SELECT runs.id AS run, place & 4294967295 AS seq, time, type, call, CAST(payload AS TEXT) AS payload, salt, digest, hash
+	FROM events JOIN runs ON runs.n = place >> 32;`
+
+// place returns where an event of a run stands in the table of events.
+func place(run, seq int64) int64 { return run<<32 | seq }
 
 // SQLite is a [Store] in one SQLite file, with its write-ahead log beside it. Other processes may
 // read and write the same file. What was appended with sync survives a power cut, as far as
@@ -57,7 +62,8 @@ CREATE TABLE events (
 // Appends that come while one is being committed share the next commit.
 type SQLite struct {
 	path string
-	db   *sql.DB // for reading
+	wait time.Duration // for another process that writes
+	db   *sql.DB       // for reading
 
 	mu      sync.Mutex
 	waiting []*appending
@@ -69,6 +75,14 @@ type SQLite struct {
 	conn *sql.Conn
 	stmt map[string]*sql.Stmt
 	full bool // the connection's synchronous is FULL, else NORMAL
+	runs map[string]*known
+}
+
+// known is a run that this process appends to. What another one appends meanwhile meets the
+// key of events.
+type known struct {
+	n    int64 // in the table of runs
+	info RunInfo
 }
 
 // appending is one call of Append that waits to be committed.
@@ -84,13 +98,15 @@ var errLead = errors.New("lead")
 // Open opens the journal in a file, and makes it, readable by its owner only, and its folder if
 // they are not there. A file that is something else, is damaged, is
 // from a newer version ([ErrNewer]), is locked or cannot be written is an error that says so.
-func Open(path string) (*SQLite, error) {
+func Open(path string) (*SQLite, error) { return open(path, lockWait) }
+
+func open(path string, wait time.Duration) (*SQLite, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	query := url.Values{
 		"_pragma": {
-			fmt.Sprintf("busy_timeout(%d)", lockWait.Milliseconds()),
+			fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()),
 			"synchronous(NORMAL)", "foreign_keys(ON)", "cell_size_check(ON)", "trusted_schema(OFF)",
 			"journal_size_limit(67108864)",
 		},
@@ -105,7 +121,7 @@ func Open(path string) (*SQLite, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: %s: %w", path, err)
 	}
-	s := &SQLite{path: path, db: db, stmt: map[string]*sql.Stmt{}}
+	s := &SQLite{path: path, wait: wait, db: db, stmt: map[string]*sql.Stmt{}, runs: map[string]*known{}}
 	s.idle.L = &s.mu
 	if err := s.prepare(context.Background()); err != nil {
 		s.db.Close()
@@ -180,7 +196,7 @@ func (s *SQLite) prepare(ctx context.Context) error {
 		"run":      "SELECT n, agent, start, end, status, events, head FROM runs WHERE id = ?",
 		"add":      "INSERT INTO runs (id, agent, start, end, status, events, head) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		"update":   "UPDATE runs SET end = ?, status = ?, events = ?, head = ? WHERE n = ?",
-		"event":    "INSERT INTO events (run, seq, time, type, call, payload, salt, digest, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"event":    "INSERT INTO events (place, time, type, call, payload, salt, digest, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 	} {
 		if s.stmt[name], err = s.conn.PrepareContext(ctx, text); err != nil {
 			return err
@@ -302,6 +318,9 @@ func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
 		err = s.exec(ctx, "commit")
 	}
 	if err != nil {
+		for _, a := range group {
+			delete(s.runs, a.events[0].Run)
+		}
 		// SQLite has undone it already if the disk is full or failed.
 		if undo := s.exec(ctx, "rollback"); undo != nil && !noTransaction(undo) {
 			err = errors.Join(err, undo)
@@ -313,35 +332,48 @@ func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
 
 // insert stores events of one run and brings the list of runs up to date.
 func (s *SQLite) insert(ctx context.Context, events []Event) error {
-	var n int64
-	var end, start string
-	before := RunInfo{ID: events[0].Run}
-	err := s.stmt["run"].QueryRowContext(ctx, before.ID).
-		Scan(&n, &before.Agent, &start, &end, &before.Status, &before.Events, &before.Head)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
-	after, err := before.follow(events)
+	run, err := s.known(ctx, events[0].Run)
 	if err != nil {
 		return err
 	}
-	if before.Events == 0 {
+	after, err := run.info.follow(events)
+	if err != nil {
+		return err
+	}
+	if run.n == 0 {
 		res, err := s.stmt["add"].ExecContext(ctx, after.ID, after.Agent, timeText(after.Start), timeText(after.End), after.Status, after.Events, after.Head)
 		if err != nil {
 			return err
 		}
-		if n, err = res.LastInsertId(); err != nil {
+		if run.n, err = res.LastInsertId(); err != nil {
 			return err
 		}
-	} else if err := s.exec(ctx, "update", timeText(after.End), after.Status, after.Events, after.Head, n); err != nil {
+	} else if err := s.exec(ctx, "update", timeText(after.End), after.Status, after.Events, after.Head, run.n); err != nil {
 		return err
 	}
 	for _, e := range events {
-		if err := s.exec(ctx, "event", n, e.Seq, timeText(e.Time), string(e.Type), e.Call, []byte(e.Payload), e.Salt, e.Digest, e.Hash); err != nil {
+		if err := s.exec(ctx, "event", place(run.n, e.Seq), timeText(e.Time), string(e.Type), e.Call, []byte(e.Payload), e.Salt, e.Digest, e.Hash); err != nil {
 			return err
 		}
 	}
+	run.info = after
 	return nil
+}
+
+// known returns what is known of a run, from the database the first time.
+func (s *SQLite) known(ctx context.Context, id string) (*known, error) {
+	if run := s.runs[id]; run != nil {
+		return run, nil
+	}
+	run := &known{info: RunInfo{ID: id}}
+	var end, start string
+	err := s.stmt["run"].QueryRowContext(ctx, id).
+		Scan(&run.n, &run.info.Agent, &start, &end, &run.info.Status, &run.info.Events, &run.info.Head)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	s.runs[id] = run
+	return run, nil
 }
 
 func (s *SQLite) exec(ctx context.Context, stmt string, args ...any) error {
@@ -351,8 +383,8 @@ func (s *SQLite) exec(ctx context.Context, stmt string, args ...any) error {
 
 // Read implements [Store].
 func (s *SQLite) Read(ctx context.Context, run string, from int64) ([]Event, error) {
-	rows, err := s.db.QueryContext(ctx, `SELECT seq, time, type, call, payload, salt, digest, hash
-		FROM events WHERE run = (SELECT n FROM runs WHERE id = ?) AND seq >= ? ORDER BY seq`, run, from)
+	rows, err := s.db.QueryContext(ctx, `SELECT place & 4294967295, time, type, call, payload, salt, digest, hash
+		FROM runs JOIN events ON place BETWEEN (n << 32) + ? AND (n << 32) + 4294967295 WHERE id = ? ORDER BY place`, max(from, 1), run)
 	if err != nil {
 		return nil, s.explain(err)
 	}

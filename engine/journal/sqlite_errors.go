@@ -11,7 +11,11 @@ import (
 // explain says of an error of the store which file it was, what happened to it and what to do.
 func (s *SQLite) explain(err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
-		if what, ok := sqliteErrors[e.Code()&0xff]; ok {
+		code := e.Code() & 0xff
+		if code == sqlite3.SQLITE_BUSY {
+			return fmt.Errorf("journal: %s: locked by another process for more than %v: end that process, or name another file: %w", s.path, s.wait, err)
+		}
+		if what, ok := sqliteErrors[code]; ok {
 			return fmt.Errorf("journal: %s: %s: %w", s.path, what, err)
 		}
 	}
@@ -19,7 +23,6 @@ func (s *SQLite) explain(err error) error {
 }
 
 var sqliteErrors = map[int]string{
-	sqlite3.SQLITE_BUSY:     fmt.Sprintf("locked by another process for more than %v: end that process, or name another file", lockWait),
 	sqlite3.SQLITE_LOCKED:   "locked: end the other use of it, or name another file",
 	sqlite3.SQLITE_READONLY: "cannot be written: make the file and its folder writable, or name another file",
 	sqlite3.SQLITE_CANTOPEN: "cannot be opened: make the file and its folder readable and writable, or name another file",

@@ -14,7 +14,7 @@ func position(loc *ast.Location, path string) spec.Position {
 	if loc == nil {
 		return spec.Position{File: path}
 	}
-	return spec.Position{File: path, Line: loc.Row, Column: loc.Col}
+	return spec.Position{File: path, Line: loc.Row, Column: max(loc.Col, 1)}
 }
 
 func parseProblems(path string, err error) []spec.Problem {
@@ -43,6 +43,9 @@ func compileProblems(list ast.Errors) []spec.Problem {
 		}
 		if name, ok := strings.CutPrefix(e.Message, "undefined function "); ok {
 			p.Hint = whyRemoved(name)
+		}
+		if n := len(out); n > 0 && out[n-1].Pos == p.Pos && strings.HasPrefix(p.Text, out[n-1].Text) {
+			out = out[:n-1] // said again with more
 		}
 		out = append(out, p)
 	}

@@ -15,7 +15,7 @@ import (
 
 const (
 	evaluationTime     = 100 * time.Millisecond // of one call's rules
-	specialisationTime = 2 * time.Second
+	specialisationTime = 500 * time.Millisecond
 )
 
 // program is the rules of some packages, partially evaluated for what is known of a
@@ -147,7 +147,8 @@ func (p *program) partial(ctx context.Context) error {
 	input, unknown := p.known.input()
 	queries, support, err := topdown.NewQuery(body).WithCompiler(p.unit.compiler).
 		WithStore(p.unit.store).WithTransaction(p.unit.txn).WithCancel(limit.cancel).
-		WithInput(input).WithUnknowns(unknown).WithStrictBuiltinErrors(true).PartialRun(ctx)
+		WithInput(input).WithUnknowns(unknown).WithDisableInlining(p.unit.conflicting).
+		WithStrictBuiltinErrors(true).PartialRun(ctx)
 	if err != nil {
 		return err
 	}

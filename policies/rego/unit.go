@@ -27,6 +27,10 @@ type unit struct {
 	txn        storage.Transaction // for reading, kept open: nothing is ever written
 	vocabulary []string
 	digest     string
+
+	// conflicting are the rules that may have two values, an error. Inlined, each would
+	// count by itself and the error be lost.
+	conflicting []ast.Ref
 }
 
 // pack is one package callgate.policy.<name>.
@@ -94,6 +98,7 @@ func load(cfg Config, own bool) (*unit, []spec.Problem) {
 		u.packs = append(u.packs, l.packs[name])
 	}
 	u.vocabulary = l.vocabulary(params)
+	u.conflicting = conflicting(u.compiler)
 	raw, err := json.Marshal(l.data)
 	if err != nil {
 		return &unit{}, append(l.problems, spec.Problem{Text: fmt.Sprintf("params: %v", err)})
@@ -108,6 +113,33 @@ func load(cfg Config, own bool) (*unit, []spec.Problem) {
 	}
 	u.digest = l.digest(u.packs, raw, own)
 	return u, l.problems
+}
+
+// conflicting returns the rules of one value, functions too, whose definitions do not all give the same constant.
+func conflicting(c *ast.Compiler) []ast.Ref {
+	values := map[string]*ast.Term{}
+	found := map[string]ast.Ref{}
+	for _, m := range c.Modules {
+		for _, r := range m.Rules {
+			if r.Head.RuleKind() == ast.MultiValue || r.Default {
+				continue
+			}
+			ref := r.Ref().GroundPrefix()
+			key := ref.String()
+			v := r.Head.Value
+			switch old := values[key]; {
+			case r.Else != nil || old != nil && !(old.Equal(v) && isData(v)):
+				found[key] = ref
+			case old == nil:
+				values[key] = v
+			}
+		}
+	}
+	out := make([]ast.Ref, 0, len(found))
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, found[key])
+	}
+	return out
 }
 
 // digest covers all that the unit's answers depend on: modules, data, and what binds them.

@@ -13,7 +13,7 @@ import (
 
 // Check reports why the value may not cross: a node is [Invalid] or malformed (an int without a
 // number, keys that do not match the items, a struct's name that is no string), a key of a dict or set is
-// no scalar or tuple of such or is there twice (1 and 1.0 are one key), something is nested deeper than [MaxDepth], an int
+// no scalar, nor a tuple or struct of such, or is there twice (1 and 1.0 are one key), something is nested deeper than [MaxDepth], an int
 // is larger than [MaxIntBits]. The error begins with the path.
 func (v Value) Check() error {
 	if path, err := v.check(0); err != nil {
@@ -45,7 +45,7 @@ func (v *Value) check(depth int) (string, error) {
 	}
 	for i := range keys {
 		if !keys[i].hashable(depth + 1) {
-			return "", fmt.Errorf("got a key of type %s, want a scalar or a tuple of scalars", keys[i].Kind)
+			return "", fmt.Errorf("got a key of type %s, want a scalar, or a tuple or struct of such", keys[i].Kind)
 		}
 	}
 	if i := duplicate(keys); i >= 0 {
@@ -94,7 +94,7 @@ func (v *Value) hashable(depth int) bool {
 	if v.malformed() != "" || depth > MaxDepth || v.Kind == Int && v.Int.BitLen() > MaxIntBits {
 		return false
 	}
-	if v.Kind != Tuple {
+	if v.Kind != Tuple && v.Kind != Record {
 		return v.Scalar()
 	}
 	for i := range v.Items {
@@ -155,6 +155,13 @@ func (v *Value) appendIdentity(b []byte) []byte {
 	case v.Kind == Tuple:
 		b = append(b, '(')
 		for i := range v.Items {
+			b = append(v.Items[i].appendIdentity(b), ',')
+		}
+		return append(b, ')')
+	case v.Kind == Record:
+		b = append(b, '(')
+		for i := range v.Items {
+			b = append(v.Keys[i].AppendPlain(b), '=')
 			b = append(v.Items[i].appendIdentity(b), ',')
 		}
 		return append(b, ')')
@@ -258,7 +265,7 @@ func (v Value) Joined(l label.Label) Value {
 // the root and the label of reading it: its own joined with those
 // of every reference, structure and key on the way. A path is "[0].iban", "" for a scalar root; a key that
 // is no name is quoted, ["x y"], so that no two scalars have one path. Keys of dicts and structs count too, under the path
-// of their entry followed by "#key", when keys is true; a tuple that is a key is one of them, as a whole.
+// of their entry followed by "#key", when keys is true; a tuple or struct that is a key is one of them, as a whole.
 //
 // What is nested deeper than [MaxDepth] is one [Invalid] leaf with the join of all its labels.
 func (v Value) Walk(keys bool, f func(path string, v Value, l label.Label)) {

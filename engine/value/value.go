@@ -38,7 +38,7 @@ const (
 	Bytes
 	List
 	Tuple
-	Dict   // keys of any scalar kind or tuple, in insertion order
+	Dict   // keys of any scalar kind, or tuples and structs of such, in insertion order
 	Set    // in insertion order
 	Record // named fields, in order: a struct
 )

@@ -70,12 +70,15 @@ func fill(r *rand.Rand, v Value, depth int) Value {
 	return v
 }
 
-// randomKey returns a scalar or a tuple of such.
+// randomKey returns a scalar, or a tuple or struct of such.
 func randomKey(r *rand.Rand, depth int) Value {
 	if depth > 0 && r.IntN(4) == 0 {
-		v := Value{Kind: Tuple, Label: mixed[r.IntN(len(mixed))], Structure: mixed[r.IntN(len(mixed))]}
-		for range r.IntN(3) {
+		v := Value{Kind: []Kind{Tuple, Record}[r.IntN(2)], Label: mixed[r.IntN(len(mixed))], Structure: mixed[r.IntN(len(mixed))]}
+		for i := range r.IntN(3) {
 			v.Items = append(v.Items, randomKey(r, depth-1))
+			if v.Kind == Record {
+				v.Keys = append(v.Keys, StringOf(fmt.Sprint("f", i), mixed[r.IntN(len(mixed))]))
+			}
 		}
 		return v
 	}
@@ -198,6 +201,9 @@ func TestCheck(t *testing.T) {
 	}
 	tuple := func(items ...Value) Value { v := ListOf(ana, items...); v.Kind = Tuple; return v }
 	set := func(items ...Value) Value { v := ListOf(ana, items...); v.Kind = Set; return v }
+	record := func(name string, of Value) Value {
+		return Value{Kind: Record, Label: ana, Structure: ana, Keys: []Value{StringOf(name, ana)}, Items: []Value{of}}
+	}
 	for _, test := range []struct {
 		name string
 		v    Value
@@ -214,7 +220,7 @@ func TestCheck(t *testing.T) {
 		{"a string with items", Value{Kind: String, Items: []Value{str}}, "got a string with 0 keys and 1 items"},
 		{"a struct with a number for a name", Value{Kind: Record, Keys: []Value{one}, Items: []Value{one}}, "got a struct with a name of type int"},
 		{"keys of every kind", dict(str, one, NoneOf(ana), BoolOf(true, ana), FloatOf(1.5, ana), Value{Kind: Bytes, Str: "x"}, tuple(one, tuple())), ""},
-		{"a list for a key", dict(ListOf(ana)), "got a key of type list, want a scalar or a tuple of scalars"},
+		{"a list for a key", dict(ListOf(ana)), "got a key of type list, want a scalar, or a tuple or struct of such"},
 		{"a tuple with a list for a key", dict(tuple(ListOf(ana))), "got a key of type tuple, want"},
 		{"an invalid key", dict(Value{}), "got a key of type invalid"},
 		{"a key twice", dict(str, one, str), `got the key "x" twice`},
@@ -228,6 +234,9 @@ func TestCheck(t *testing.T) {
 		{"the text 1 and the number 1 are two keys", dict(one, StringOf("1", ana)), ""},
 		{"a tuple twice", dict(tuple(one, str), tuple(FloatOf(1, ana), str)), `got the key (1.0, "x") twice`},
 		{"tuples that only look alike", dict(tuple(str, str), tuple(tuple(str), str), tuple(str, tuple(str))), ""},
+		{"structs that differ", dict(record("a", one), record("b", one), record("a", str), tuple(str, one)), ""},
+		{"a struct twice", dict(record("a", one), record("a", FloatOf(1, ana))), "got the key struct(a = 1.0) twice"},
+		{"a struct with a list for a key", dict(record("a", ListOf(ana))), "got a key of type struct, want"},
 		{"nan twice", set(FloatOf(math.NaN(), ana), FloatOf(math.NaN(), ana)), "got the key nan twice"},
 		{"a set with a list", set(ListOf(ana)), "got a key of type list"},
 		{"where it is", ListOf(ana, one, DictOf(ana, Field{"a", one}, Field{"x y", ListOf(ana, Value{})})), `value: [1]["x y"][0]: got an invalid value`},

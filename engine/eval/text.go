@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"callgate/engine/label"
 )
 
 // str returns what str(v) does: a string itself, and the repr of anything else.
@@ -28,12 +30,50 @@ type textWriter struct {
 	path []val // containers being written
 }
 
+// put writes a string. It charges for it first, as all that writes does.
 func (w *textWriter) put(s string) {
-	w.t.charge(1 + int64(len(s))/64)
-	if w.b.Len()+len(s) > w.b.Cap() {
-		w.t.alloc(int64(2*w.b.Cap() + len(s)))
-	}
+	w.grow(len(s))
+	w.t.burn(1 + int64(len(s))/64)
 	w.b.WriteString(s)
+}
+
+func (w *textWriter) putBytes(b []byte) {
+	w.grow(len(b))
+	w.t.burn(1 + int64(len(b))/64)
+	w.b.Write(b)
+}
+
+// grow makes room for n more bytes.
+func (w *textWriter) grow(n int) {
+	if n <= w.b.Cap()-w.b.Len() {
+		return
+	}
+	w.t.hold(stringVal(w.b.String(), label.BottomID)) // what is written counts while memory is traced
+	w.t.alloc(sizeClass(int64(2*w.b.Cap() + n)))
+	w.t.release()
+	w.b.Grow(n)
+}
+
+// fill writes a short string n times.
+func (w *textWriter) fill(unit string, n int64) {
+	if n <= 0 || unit == "" {
+		return
+	}
+	if n > maxRepeat/int64(len(unit)) {
+		panic(w.t.limit("memory", maxRepeat, w.t.maxHeap))
+	}
+	w.grow(int(n) * len(unit))
+	if n == 1 {
+		w.put(unit)
+		return
+	}
+	many := min(n, max(1, int64(1024/len(unit))))
+	block := strings.Repeat(unit, int(many))
+	for n > 0 {
+		k := min(n, many)
+		w.put(block[:int(k)*len(unit)])
+		n -= k
+	}
 }
 
 // inside reports whether a container is being written already, and pushes it if not.
@@ -68,9 +108,9 @@ func (w *textWriter) write(v val) {
 	case kFloat:
 		w.put(formatFloat(v.float()))
 	case kString:
-		w.put(quote(v.str(), false))
+		w.quoted(v.str(), false)
 	case kBytes:
-		w.put(quote(v.str(), true))
+		w.quoted(v.str(), true)
 	case kTuple:
 		if !w.enter(v) {
 			w.put("(...)")
@@ -163,7 +203,8 @@ func (w *textWriter) write(v val) {
 	case kModule:
 		w.put("<module " + strconv.Quote(v.module().name) + ">")
 	case kSeq:
-		w.put(v.seq().text())
+		w.quoted(v.seq().s, v.seq().mode == seqBytes)
+		w.put("." + v.seq().method() + "()")
 	}
 }
 
@@ -179,7 +220,8 @@ func (w *textWriter) items(items []val) {
 // bigTextCost is the work of writing an int of so many bits in decimal.
 func bigTextCost(bits int) int64 { return int64(bits) / 64 * (1 + int64(bits)/65536) }
 
-// formatFloat writes a float so that it reads back as one.
+// formatFloat writes a float so that it reads back as the same float: the fewest
+// digits, an exponent from 1e+06 up and from 1e-05 down.
 func formatFloat(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -190,12 +232,8 @@ func formatFloat(f float64) string {
 		return "-inf"
 	}
 	s := strconv.FormatFloat(f, 'g', -1, 64)
-	if e := strings.IndexByte(s, 'e'); e < 0 {
-		if !strings.ContainsRune(s, '.') {
-			s += ".0"
-		}
-	} else if !strings.ContainsRune(s, '.') && e > 0 {
-		return s
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
 	}
 	return s
 }

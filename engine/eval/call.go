@@ -379,7 +379,13 @@ func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
 	t.frames = append(t.frames, activation{t.fn, t.locals, t.cells, t.pc, t.fnpc, t.loopBase, t.raises, p, ""})
 	t.fn, t.locals, t.cells = fn, frame, fn.mod.cells
 	t.fnpc, t.loopBase = label.BottomID, len(t.loops)
-	t.pc = t.join(t.pc, l)
+	if pc := t.join(t.pc, l); pc != t.pc {
+		// Whether the function calls the host depends on which function it is.
+		if t.tab.Flows(t.pc, t.s.history) {
+			t.s.history = t.join(t.s.history, pc)
+		}
+		t.pc = pc
+	}
 	for _, i := range fn.code.cells {
 		t.alloc(64)
 		frame[i] = cellVal(&cell{v: frame[i]})

@@ -301,7 +301,9 @@ var reaches = map[string]bool{
 }
 
 // announce is called at the entry of a region, in every run, before an arm is
-// chosen: before is the pc there and full is before ⊔ the condition's label.
+// chosen: before is the pc there and full is before ⊔ the condition's label. An announcement to
+// what outlives the function, a container or the record of calls, is itself a write: it is made only where
+// the pc flows there already.
 func (t *thread) announce(r *region, before, full label.ID) {
 	r.resolve()
 	t.burn(1 + int64(len(r.sum.names)+len(r.sum.changed)))
@@ -315,7 +317,7 @@ func (t *thread) announce(r *region, before, full label.ID) {
 			t.announceValue(*v, before, full)
 		}
 	}
-	if r.sum.calls {
+	if r.sum.calls && t.tab.Flows(before, t.s.history) {
 		t.s.history = t.join(t.s.history, full)
 	}
 	for _, c := range r.sum.callees {

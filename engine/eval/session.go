@@ -242,6 +242,7 @@ func (s *Session) Run(ctx context.Context, p *Program, author label.Label) (Outc
 	s.turn++
 	// What a program could have bound, and did not, is known to those who know that it ran.
 	s.floor = s.tab.Join(s.floor, s.tab.Intern(author))
+	s.history = s.tab.Join(s.history, s.floor)
 	s.printed, s.rises = nil, nil
 	clear(s.permits.used)
 	t := s.thread(ctx, s.floor)

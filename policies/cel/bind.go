@@ -15,7 +15,7 @@ type binding struct {
 	*policy
 	reads *reads
 
-	tools map[string]*tool
+	tools map[toolKey]*tool
 	tool  *tool  // whose types arguments have; nil: dyn
 	used  []bool // variables
 
@@ -33,14 +33,12 @@ type typed struct {
 
 // bind returns what is left of the policy for calls of which the facts hold, nil if nothing is, and adds
 // what that reads.
-func (p *policy) bind(f *facts, tools map[string]*tool, r *reads) (*bound, error) {
+func (p *policy) bind(f *facts, tools map[toolKey]*tool, r *reads) (*bound, error) {
 	if !policies.Matches(p.src.Match, f.Static) {
 		return nil, nil
 	}
 	b := &binding{policy: p, reads: r, tools: tools, used: make([]bool, len(p.variables))}
-	if f.Kind == policies.KindTool {
-		b.tool = tools[f.Tool]
-	}
+	b.tool = tools[toolKey{f.Kind, f.Tool}]
 	out := &bound{policy: p, variableType: p.types.own[typeVariables], callType: documentTypes[typeCall]}
 
 	// Settle first: most policies have nothing to say of most tools.
@@ -158,9 +156,9 @@ func (b *binding) program(x *expr, left ast.Expr) (*program, error) {
 	}
 	if !x.asksArg || b.tool == nil {
 		if left == x.ast.Expr() {
-			return x.plan, nil
+			return x.plan.prepare()
 		}
-		return newProgram(x, part(x.ast, left), b.interpreter, b.checker)
+		return prepared(newProgram(x, part(x.ast, left), b.interpreter, b.checker))
 	}
 	t, err := b.types()
 	if err != nil {
@@ -170,31 +168,43 @@ func (b *binding) program(x *expr, left ast.Expr) (*program, error) {
 	if len(fs) > 0 {
 		return nil, x.problem(fs[0])
 	}
-	return newProgram(x, checked, t.interpreter, t.env)
+	return prepared(newProgram(x, checked, t.interpreter, t.env))
+}
+
+func prepared(p *program, err error) (*program, error) {
+	if err != nil {
+		return nil, err
+	}
+	return p.prepare()
 }
 
 // bindVariables makes the programs of the variables that are used.
 func (b *binding) bindVariables(out *bound) error {
 	out.variables = make([]*program, len(b.policy.variables))
 	for i, v := range b.policy.variables {
-		switch {
-		case !b.used[i]:
-		case !v.asksArg || b.tool == nil:
-			out.variables[i] = v.plan
-		default:
-			t, err := b.types()
-			if err != nil {
-				return err
-			}
-			if f, failed := t.failed[v]; failed {
-				return v.problem(f)
-			}
-			if out.variables[i], err = newProgram(v, t.variables[i], t.interpreter, t.env); err != nil {
-				return err
-			}
+		if !b.used[i] {
+			continue
+		}
+		var err error
+		if out.variables[i], err = b.variable(i, v); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (b *binding) variable(i int, v *expr) (*program, error) {
+	if !v.asksArg || b.tool == nil {
+		return v.plan.prepare()
+	}
+	t, err := b.types()
+	if err != nil {
+		return nil, err
+	}
+	if f, failed := t.failed[v]; failed {
+		return nil, v.problem(f)
+	}
+	return prepared(newProgram(v, t.variables[i], t.interpreter, t.env))
 }
 
 // note adds what an expression reads, itself and through variables.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/checker"
-	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/containers"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
@@ -18,11 +18,12 @@ import (
 
 // What expressions may say of call.args is settled tool by tool. A rule is checked
 // against each tool that it can apply to: the policy's match, its match conditions and
-// the rule's own condition do not exclude it.
+// the rule's own condition do not exclude it. A crossing such as observe counts as a tool.
 //
-//   - call.args.x: if the rule names the tool (match.tools, or a test such as call.tool == "…"),
-//     the tool must have the parameter. If it binds by effects, sinks or nothing at
-//     all, one of the tools must have it; for those that lack it the access is an error at the call.
+//   - call.args.x, labels.args.x: if the rule names the tool (match.tools, or a test such as
+//     call.tool == "…"), the tool must have the parameter. If it binds by effects, sinks or
+//     nothing at all, one of the tools must have it; for those that lack it, it is an error at
+//     the call, of which there is a warning where it denies.
 //   - call.args.?x and has(call.args.x): one of the tools must have the parameter; for the
 //     others it is absent.
 //
@@ -36,12 +37,35 @@ type tool struct {
 	objects []*objectType
 }
 
-func newTool(t policies.ToolSchema) *tool {
-	out := &tool{schema: t, static: policies.Static{
-		Kind: policies.KindTool, Tool: t.Name, Effects: t.Effects, Sinks: t.SinkKinds(),
-	}}
-	out.args, out.objects = argsType(t)
+// toolKey tells a tool from a crossing of its name.
+type toolKey struct{ kind, name string }
+
+// toolTable returns the tools and the crossings.
+func toolTable(tools []policies.ToolSchema) map[toolKey]*tool {
+	out := map[toolKey]*tool{}
+	add := func(kind string, t policies.ToolSchema) {
+		x := &tool{schema: t, static: policies.Static{Kind: kind, Tool: t.Name, Effects: t.Effects, Sinks: t.SinkKinds()}}
+		x.args, x.objects = argsType(t)
+		out[toolKey{kind, t.Name}] = x
+	}
+	for _, t := range tools {
+		add(policies.KindTool, t)
+	}
+	for _, t := range policies.Crossings() {
+		add(t.Name, t)
+	}
 	return out
+}
+
+// compareTools orders tools before crossings, and by name.
+func compareTools(a, b *tool) int {
+	if crossing := b.static.Kind != policies.KindTool; crossing != (a.static.Kind != policies.KindTool) {
+		if crossing {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(a.schema.Name, b.schema.Name)
 }
 
 func (t *tool) has(param string) bool { return t.args.object.fields[param] != nil }
@@ -111,7 +135,7 @@ type candidate struct {
 	left  []ast.Expr // of each part
 }
 
-// units returns the rules whose types depend on the tool.
+// units returns the rules that depend on the parameters of the tool.
 func (p *policy) units() []*unit {
 	var out []*unit
 	add := func(denies bool, parts ...*expr) {
@@ -121,7 +145,7 @@ func (p *policy) units() []*unit {
 				u.parts = append(u.parts, x)
 			}
 		}
-		if slices.ContainsFunc(u.parts, func(x *expr) bool { return x.asksArg }) {
+		if slices.ContainsFunc(u.parts, func(x *expr) bool { return x.asksArg || x.reads.mentions(pathArgLabels) }) {
 			out = append(out, u)
 		}
 	}
@@ -133,31 +157,32 @@ func (p *policy) units() []*unit {
 }
 
 // checkTools checks the policy's expressions against each tool that they can apply to.
-func (p *policy) checkTools(tools map[string]*tool) {
+func (p *policy) checkTools(tools map[toolKey]*tool) {
 	units := p.units()
-	if len(units) == 0 || len(tools) == 0 {
+	if len(units) == 0 {
 		return
 	}
-	var known []*tool
-	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		if policies.MatchesTool(p.src.Match, tools[name].schema) {
-			known = append(known, tools[name])
-		}
+	match := p.src.Match
+	match.Agents, match.Principals = nil, nil // whoever they are
+	names := func(globs []string) bool {
+		return slices.ContainsFunc(globs, func(g string) bool { return strings.Trim(g, "*") != "" })
 	}
-	named := slices.ContainsFunc(p.src.Match.Tools, func(g string) bool { return strings.Trim(g, "*") != "" })
-	for _, t := range known {
+	for _, t := range slices.SortedFunc(maps.Values(tools), compareTools) {
+		if !policies.Matches(match, t.static) {
+			continue
+		}
 		f := newFacts(t.static, false)
-		excluded, byCondition := false, named
+		excluded, named := false, names(match.Tools) || names(match.Kinds) && t.static.Kind != policies.KindTool
 		for _, c := range p.conditions {
 			settled, _ := p.settleExpr(c, f)
 			excluded = excluded || settled == never
-			byCondition = byCondition || c.condition != nil && p.names(c.condition, f)
+			named = named || c.condition != nil && p.names(c.condition, f)
 		}
 		if excluded {
 			continue
 		}
 		for _, u := range units {
-			if c := p.candidate(u, t, f, byCondition); c != nil {
+			if c := p.candidate(u, t, f, named); c != nil {
 				u.tools = append(u.tools, c)
 			}
 		}
@@ -202,7 +227,8 @@ func (p *policy) settleExpr(x *expr, f *facts) (truth, ast.Expr) {
 func (p *policy) names(c *condition, f *facts) bool {
 	switch c.op {
 	case isTest:
-		return c.test.tool && !c.negated && c.test.plan == nil && c.test.settle(f) == always
+		byName := c.test.tool || c.test.property == "call.kind" && f.Kind != policies.KindTool
+		return byName && !c.negated && c.test.plan == nil && c.test.settle(f) == always
 	case isVariable:
 		v := p.variables[c.variable].condition
 		return v != nil && p.names(v, f)
@@ -212,34 +238,13 @@ func (p *policy) names(c *condition, f *facts) bool {
 	return slices.ContainsFunc(c.kids, func(k *condition) bool { return p.names(k, f) })
 }
 
-// place is a node of an expression.
-type place struct {
-	x  *expr
-	id int64
-	at common.Location
-}
-
-// toolFindings collects what is found in a unit, tool by tool: of each place what was
-// found first, and for which tools.
-type toolFindings struct {
-	order []place
-	first map[place]finding
-	tools map[place][]string
-}
-
-func (t *toolFindings) add(x *expr, tool string, fs []finding) {
-	for _, f := range fs {
-		k := place{x, f.id, f.at}
-		if have, ok := t.first[k]; !ok {
-			t.order = append(t.order, k)
-			t.first[k] = f
-		} else if have.warn && !f.warn {
-			t.first[k], t.tools[k] = f, nil
-		} else if f.warn && !have.warn {
-			continue
-		}
-		t.tools[k] = append(t.tools[k], tool)
-	}
+// toolFinding tells the findings of one unit apart that are not the same but for the tool.
+type toolFinding struct {
+	x            *expr
+	line, column int
+	about        about
+	text         string // of a finding about no parameter
+	warn         bool
 }
 
 // checkUnit checks a unit against its tools and reports each problem once.
@@ -250,37 +255,78 @@ func (p *policy) checkUnit(u *unit) {
 			u.others[name] = true
 		}
 	}
-	found := &toolFindings{first: map[place]finding{}, tools: map[place][]string{}}
+	var order []toolFinding
+	first := map[toolFinding]finding{}
+	tools := map[toolFinding][]string{}
+	add := func(c *candidate, x *expr, fs []finding) {
+		for _, f := range fs {
+			k := toolFinding{x: x, about: f.about, text: f.text, warn: f.warn}
+			if f.about != 0 {
+				k.text = f.param
+			}
+			k.line, k.column = x.place(f)
+			if _, ok := first[k]; !ok {
+				first[k] = f
+				order = append(order, k)
+			}
+			tools[k] = append(tools[k], c.schema.Name)
+		}
+	}
 	for _, c := range u.tools {
-		name := c.schema.Name
 		tt := p.typesFor(c.tool, u.others)
 		p.declareVariables(tt, p.uses(u.parts), func(x *expr, checked *ast.AST, fs []finding) {
-			found.add(x, name, fs)
+			add(c, x, fs)
 			if checked != nil {
-				found.add(x, name, c.missing(checked.Expr(), u))
+				add(c, x, c.missing(checked.Expr(), u))
 			}
 		})
 		for i, x := range u.parts {
-			if c.left[i] == nil || !x.asksArg {
+			if c.left[i] == nil {
 				continue
 			}
-			checked, fs := tt.check(x, c.left[i])
-			found.add(x, name, fs)
-			if checked != nil {
-				found.add(x, name, c.missing(checked.Expr(), u))
+			left := c.left[i]
+			if x.asksArg {
+				checked, fs := tt.check(x, left)
+				add(c, x, fs)
+				if checked == nil {
+					continue
+				}
+				left = checked.Expr()
 			}
+			add(c, x, c.missing(left, u))
 		}
 	}
-	for _, k := range found.order {
-		f, tools := found.first[k], found.tools[k]
-		switch {
-		case len(tools) > 1:
-			f.text += fmt.Sprintf(" (for %s and %d more)", tools[0], len(tools)-1)
-		case !strings.Contains(f.text, tools[0]):
-			f.text += fmt.Sprintf(" (for %s)", tools[0])
-		}
+	for _, k := range order {
+		f := first[k]
+		f.text = f.of(tools[k])
 		k.x.report(f)
 	}
+}
+
+// about says what a finding says of a tool's parameter.
+type about uint8
+
+const (
+	aboutLack       about = 1 + iota // the tool has no such parameter
+	aboutLackAtCall                  // and its calls are denied for that
+	aboutOptional                    // the parameter may be left out, and the call is denied then
+)
+
+// of says what was found for tools.
+func (f finding) of(tools []string) string {
+	who, have, those := tools[0], "has", "its"
+	if len(tools) > 1 {
+		who, have, those = fmt.Sprintf("%s and %d more", tools[0], len(tools)-1), "have", "their"
+	}
+	switch f.about {
+	case aboutLack:
+		return fmt.Sprintf("%s %s no parameter '%s'", who, have, f.param)
+	case aboutLackAtCall:
+		return fmt.Sprintf("%s %s no parameter '%s': %s calls are denied", who, have, f.param, those)
+	case aboutOptional:
+		return fmt.Sprintf("'%s' may be left out in calls of %s, which are denied then", f.param, who)
+	}
+	return fmt.Sprintf("%s (for %s)", f.text, who)
 }
 
 // missing returns the parameters that an expression takes for granted and the tool lacks. That
@@ -296,27 +342,41 @@ func (c *candidate) missing(e ast.Expr, u *unit) []finding {
 		return true
 	})
 	walk(e, nil, func(e ast.Expr, s *scope) bool {
-		if e.Kind() != ast.SelectKind || e.AsSelect().IsTestOnly() || s.path(e.AsSelect().Operand()) != pathArgs {
+		operand, field, _, ok := step(e)
+		if !ok || field == "" || e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() {
 			return true
 		}
-		name := e.AsSelect().FieldName()
-		optional := fmt.Sprintf("write call.args.?%s.orValue(…), or ask has(call.args.%s) first", name, name)
+		f := finding{id: e.ID(), param: field, about: aboutLack}
+		switch of := s.path(operand); {
+		case of == pathArgs && e.Kind() == ast.SelectKind:
+			f.hint = fmt.Sprintf("write call.args.?%s.orValue(…), or ask has(call.args.%s) first", field, field)
+		case of == pathArgLabels && isPlainStep(e):
+			field, _, _ = strings.Cut(field, "[")
+			field, _, _ = strings.Cut(field, ".")
+			f.param, f.hint = field, "name the tools that have it: in match.tools, or with call.tool"
+		default:
+			return true
+		}
 		switch {
-		case asked[name]:
-		case !c.has(name) && c.named:
-			out = append(out, finding{id: e.ID(), text: noParameter(c.schema.Name, name), hint: nearestOf(name, c.args.object.order)})
-		case !c.has(name) && u.denies:
-			out = append(out, finding{id: e.ID(), text: noParameter(c.schema.Name, name) + ": its calls are denied", hint: optional, warn: true})
-		case c.has(name) && u.denies && !c.required(name):
-			out = append(out, finding{id: e.ID(), text: fmt.Sprintf("'%s' may be left out in calls of %s, which are denied then", name, c.schema.Name), hint: optional, warn: true})
+		case asked[field]:
+		case !c.has(field) && (c.named || !u.others[field]):
+			f.hint = nearestOf(field, slices.Concat(c.args.object.order, slices.Sorted(maps.Keys(u.others))))
+			out = append(out, f)
+		case !c.has(field) && u.denies:
+			f.about, f.warn = aboutLackAtCall, true
+			out = append(out, f)
+		case c.has(field) && u.denies && s.path(operand) == pathArgs && !c.required(field):
+			f.about, f.warn = aboutOptional, true
+			out = append(out, f)
 		}
 		return true
 	})
 	return out
 }
 
-func noParameter(tool, name string) string {
-	return fmt.Sprintf("%s has no parameter '%s'", tool, name)
+// isPlainStep reports whether a selection fails if there is nothing to select.
+func isPlainStep(e ast.Expr) bool {
+	return e.Kind() == ast.SelectKind || e.AsCall().FunctionName() == operators.Index
 }
 
 func (t *tool) required(param string) bool {

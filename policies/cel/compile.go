@@ -115,7 +115,6 @@ func (e *environment) compile(src *spec.Policy) *policy {
 	for i := range src.CEL.Rules {
 		p.addRule(&src.CEL.Rules[i], add)
 	}
-	p.lint()
 	return p
 }
 
@@ -236,17 +235,8 @@ func (x *expr) compile() {
 			x.asksArg = true
 		}
 	}
-	cost := estimate(x.checker, checked, estimator{params: x.params})
-	switch {
-	case cost > maxEstimate:
-		x.report(finding{id: x.ast.Expr().ID(),
-			text: fmt.Sprintf("costs too much: %d steps for a request of %d leaves, want %d at most", cost, smallList, maxEstimate),
-			hint: "loops within loops multiply: look at each leaf once, with each: leaf, or name a result as a variable"})
+	if !x.settleCost(checked) {
 		return
-	case estimate(x.checker, checked, estimator{params: x.params, large: true}) <= maxCost:
-		x.cost = costFree
-	case cost <= maxCost:
-		x.cost = costSmall
 	}
 	plan, err := newProgram(x, x.ast, x.interpreter, x.checker)
 	if err != nil {
@@ -257,6 +247,25 @@ func (x *expr) compile() {
 	if checked.OutputType().Kind() == types.BoolKind {
 		x.condition = skeletons{x.policy, x.ast}.of(x.ast.Expr(), nil)
 	}
+}
+
+// settleCost estimates what the expression costs and reports whether it may be used.
+func (x *expr) settleCost(checked *celgo.Ast) bool {
+	if isSimple(x.ast.Expr()) {
+		x.cost = costFree
+		return true
+	}
+	cost := estimate(x.checker, checked, estimator{x.params})
+	if cost > maxEstimate {
+		x.report(finding{id: x.ast.Expr().ID(),
+			text: fmt.Sprintf("costs too much: %d steps for a request of %d leaves, want %d at most", cost, smallList, maxEstimate),
+			hint: "loops within loops multiply: look at each leaf once, with each: leaf, or name a result as a variable"})
+		return false
+	}
+	if cost <= maxCost {
+		x.cost = costSmall
+	}
+	return true
 }
 
 func (x *expr) reportAll(p *provider, iss *celgo.Issues) {

@@ -32,10 +32,47 @@ const (
 	maxNestedParts = 10_000     // of a value of lists in lists that an expression makes
 )
 
-// estimator knows how large the parts of a request are at most.
+// isSimple reports whether an expression has no loop and no function that takes longer than reading
+// its operands once: it need not be counted, whatever the request.
+func isSimple(e ast.Expr) bool {
+	simple := true
+	walk(e, nil, func(e ast.Expr, _ *scope) bool {
+		switch e.Kind() {
+		case ast.ComprehensionKind, ast.ListKind, ast.MapKind:
+			simple = simple && isLiteral(e)
+			return false
+		case ast.CallKind:
+			simple = simple && simpleFunctions[e.AsCall().FunctionName()]
+		}
+		return simple
+	})
+	return simple
+}
+
+// isLiteral reports whether an expression is a list of literals.
+func isLiteral(e ast.Expr) bool {
+	if e.Kind() != ast.ListKind {
+		return false
+	}
+	for _, x := range e.AsList().Elements() {
+		if x.Kind() != ast.LiteralKind {
+			return false
+		}
+	}
+	return true
+}
+
+var simpleFunctions = map[string]bool{
+	operators.LogicalAnd: true, operators.LogicalOr: true, operators.LogicalNot: true, operators.Conditional: true,
+	operators.Equals: true, operators.NotEquals: true, operators.In: true, operators.Negate: true,
+	operators.Less: true, operators.LessEquals: true, operators.Greater: true, operators.GreaterEquals: true,
+	operators.Index: true, operators.OptIndex: true, operators.OptSelect: true,
+	overloads.Size: true, overloads.StartsWith: true, overloads.EndsWith: true, "orValue": true, "or": true, "hasValue": true,
+}
+
+// estimator knows how large the parts of a small request are at most.
 type estimator struct {
 	params *objectType
-	large  bool // the request need not be small
 }
 
 func size(n uint64) *checker.SizeEstimate { return &checker.SizeEstimate{Min: 0, Max: n} }
@@ -48,17 +85,16 @@ func (e estimator) EstimateSize(n checker.AstNode) *checker.SizeEstimate {
 			return size(uint64(v.Size().(types.Int)))
 		}
 	}
-	if e.large {
-		return size(1 << 20)
-	}
 	if len(path) == 0 {
 		return computedSize(n.Type())
 	}
 	switch path[0] {
 	case varLeaves, varLeaf, varLabels, varTags, varCall, varHistory, varSession, varAgent, varVersion:
 		return smallSize(n.Type())
+	case varPrincipal: // claims are the host's, of any size
+		return size(1 << 20)
 	}
-	return size(1 << 20)
+	return computedSize(n.Type())
 }
 
 func smallSize(t *types.Type) *checker.SizeEstimate {
@@ -85,12 +121,18 @@ func computedSize(t *types.Type) *checker.SizeEstimate {
 
 // param returns the parameter at a path, or nil if it has no size or is not one.
 func (e estimator) param(path []string) traits.Sizer {
-	var v ref.Val = &object{of: e.params}
+	s, _ := paramAt(e.params, path).(traits.Sizer)
+	return s
+}
+
+// paramAt returns the parameter at a path, or nil.
+func paramAt(params *objectType, path []string) ref.Val {
+	var v ref.Val = &object{of: params}
 	for _, name := range path {
 		switch x := v.(type) {
 		case *object:
 			f := x.of.field(name)
-			if f == nil || f == absentField {
+			if f == nil {
 				return nil
 			}
 			out, err := f.GetFrom(x.from)
@@ -108,8 +150,7 @@ func (e estimator) param(path []string) traits.Sizer {
 			return nil
 		}
 	}
-	s, _ := v.(traits.Sizer)
-	return s
+	return v
 }
 
 // EstimateCallCost knows that membership in a parameter's list is looked up, and that string(x) is

@@ -299,7 +299,7 @@ func (c counts) get(key string) (ref.Val, bool) {
 
 var sinkValues = func() map[string]ref.Val {
 	m := map[string]ref.Val{}
-	for _, s := range []string{policies.SinkControl} {
+	for _, s := range sinkWords.words {
 		m[s] = types.String(s)
 	}
 	return m

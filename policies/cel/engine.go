@@ -34,7 +34,7 @@ const engineName = "cel"
 // [policies.Engine], never changes and is safe for concurrent use.
 type Engine struct {
 	policies   []*policy
-	tools      map[string]*tool
+	tools      map[toolKey]*tool
 	vocabulary []string
 	revision   string
 }
@@ -49,9 +49,9 @@ func New(docs []spec.Policy, tools []policies.ToolSchema) (*Engine, []spec.Probl
 	if err != nil {
 		return nil, []spec.Problem{{Text: fmt.Sprintf("cel: %v", err)}}
 	}
-	e := &Engine{tools: map[string]*tool{}}
-	for _, t := range tools {
-		e.tools[t.Name] = newTool(t)
+	e := &Engine{}
+	if len(tools) > 0 {
+		e.tools = toolTable(tools)
 	}
 	var with []*spec.Policy
 	for i := range docs {
@@ -63,6 +63,7 @@ func New(docs []spec.Policy, tools []policies.ToolSchema) (*Engine, []spec.Probl
 	each(len(with), func(i int) {
 		p := env.compile(with[i])
 		p.checkTools(e.tools)
+		p.lint(e.tools)
 		e.policies[i] = p
 	})
 	var problems []spec.Problem

@@ -1,4 +1,152 @@
 package cel
 
-// lint reports what type checking does not: names that come from data.
-func (p *policy) lint() {}
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+
+	"callgate/engine/label"
+	"callgate/policies"
+	"callgate/spec"
+)
+
+// A vocabulary is the closed set of words that a field of the request has.
+type vocabulary struct {
+	noun  string
+	words []string
+}
+
+var (
+	kindWords = vocabulary{"kind of call", []string{
+		policies.KindTool, policies.KindBuiltin, policies.KindProgram, policies.KindObserve,
+		policies.KindAnswer, policies.KindModel, policies.KindEndorse, policies.KindDeclassify,
+	}}
+	effectWords = vocabulary{"effect", []string{
+		policies.EffectRead, policies.EffectWrite, policies.EffectEgress, policies.EffectDestructive,
+	}}
+	sinkWords = vocabulary{"kind of sink", []string{
+		policies.SinkNone, policies.SinkRecipient, policies.SinkAccount, policies.SinkURL, policies.SinkPath, policies.SinkWord,
+		policies.SinkQuery, policies.SinkContent, policies.SinkSecret, policies.SinkModel, policies.SinkControl,
+	}}
+	trustWords = vocabulary{"level of trust", []string{
+		label.Untrusted.String(), label.Internal.String(), label.User.String(), label.System.String(),
+	}}
+	modeWords = vocabulary{"mode", []string{"react", "plan", "program"}}
+)
+
+// vocabularyOf returns the words that a field, or an element of it, may be; nil for any.
+func vocabularyOf(path string) *vocabulary {
+	switch path {
+	case "call.kind":
+		return &kindWords
+	case "call.effects", "agent.effects":
+		return &effectWords
+	case "call.sinks", "leaves.sink":
+		return &sinkWords
+	case "session.mode":
+		return &modeWords
+	}
+	if strings.HasSuffix(path, ".trust") && (strings.HasPrefix(path, "labels.") || path == "leaves.trust") {
+		return &trustWords
+	}
+	return nil
+}
+
+// lint reports what checking types does not find: words that a field never has, tools that are
+// nearly but not quite there, rules that cannot fire, conditions that nothing fulfils.
+func (p *policy) lint(tools map[toolKey]*tool) {
+	var names []string
+	for k := range tools {
+		names = append(names, k.name)
+	}
+	slices.Sort(names)
+	for _, x := range p.expressions() {
+		if x.ok {
+			x.lintWords(names)
+		}
+	}
+	for _, r := range p.rules {
+		if !r.when.ok {
+			continue
+		}
+		if c := r.when.condition; c != nil && c.op == isConst && c.value == never {
+			r.when.report(finding{id: r.when.ast.Expr().ID(), text: "never fires", warn: true})
+		}
+		if r.src.Action == actionAllow || r.src.Action == actionAccept {
+			r.when.lintVacuous()
+		}
+	}
+}
+
+func (x *expr) lintWords(tools []string) {
+	walk(x.ast.Expr(), nil, func(e ast.Expr, s *scope) bool {
+		var path string
+		var values []string
+		if subject, of, _, ok := membership(e); ok {
+			path, values = s.path(subject), of
+		} else if args, ok := callArgs(e, operators.In, 2); ok && literalText(args[0]) != "" {
+			path, values = s.path(args[1]), []string{literalText(args[0])}
+		} else if operand, field, _, ok := step(e); ok && s.path(operand) == pathCount {
+			path, values = pathCount, []string{field}
+		}
+		if path == "" {
+			return true
+		}
+		for _, v := range values {
+			switch words := vocabularyOf(path); {
+			case words != nil && !slices.Contains(words.words, v):
+				f := finding{id: literal(e, v), text: fmt.Sprintf("'%s' is no %s", v, words.noun), hint: nearestOf(v, words.words)}
+				if f.hint == "" {
+					f.hint = "one of " + strings.Join(words.words, ", ")
+				}
+				x.report(f)
+			case (path == "call.tool" || path == pathCount) && v != "" && !slices.Contains(tools, v):
+				if near := spec.Nearest(v, tools); near != "" {
+					x.report(finding{id: literal(e, v), text: fmt.Sprintf("no tool '%s'", v), hint: nearestOf(v, tools), warn: true})
+				}
+			}
+		}
+		return true
+	})
+}
+
+// literal returns the id of a text in an expression, or of the expression.
+func literal(e ast.Expr, text string) int64 {
+	id := e.ID()
+	walk(e, nil, func(e ast.Expr, _ *scope) bool {
+		if literalText(e) == text {
+			id = e.ID()
+		}
+		return true
+	})
+	return id
+}
+
+// lintVacuous warns of a grant that holds for an empty list: all(…) of one that may have no elements,
+// where the condition does not ask for any.
+func (x *expr) lintVacuous() {
+	var all []ast.Expr
+	asks := false
+	walk(x.ast.Expr(), nil, func(e ast.Expr, s *scope) bool {
+		if q, ok := quantifierOf(e); ok {
+			path := s.path(q.of)
+			_, filtered := filterOf(q.of)
+			switch {
+			case !q.all:
+				asks = true
+			case filtered || path != varLeaves && path != pathArgLabels && path != "":
+				all = append(all, e)
+			}
+		}
+		asks = asks || e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "size"
+		return true
+	})
+	for _, e := range all {
+		if !asks {
+			x.report(finding{id: e.ID(), text: "all(…) of an empty list is true", hint: "ask for size(…) > 0 too", warn: true})
+		}
+	}
+}

@@ -11,9 +11,11 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// program is an expression that can be evaluated.
+// program is an expression that can be evaluated. It is not used before prepare was called.
 type program struct {
-	plan interpreter.InterpretableV2
+	plan  interpreter.InterpretableV2
+	fast  check // the same, if it is a condition; nil if it would not be faster
+	ready func() error
 
 	// counted evaluates the same and counts its cost; planned when it is first needed.
 	counted func() (celgo.Program, error)
@@ -79,19 +81,55 @@ func newProgram(x *expr, checked *ast.AST, i interpreter.Interpreter, env *celgo
 	if err != nil {
 		return nil, err
 	}
-	return &program{plan: plan, cost: x.cost, counted: sync.OnceValues(func() (celgo.Program, error) {
+	p := &program{plan: plan, cost: x.cost, counted: sync.OnceValues(func() (celgo.Program, error) {
 		return env.PlanProgram(checked,
 			celgo.EvalOptions(celgo.OptOptimize),
 			celgo.CustomDecoratorV2(guard(checked)),
 			celgo.CostTracking(estimator{}),
 			celgo.CostLimit(maxCost))
-	})}, nil
+	})}
+	p.ready = sync.OnceValue(func() error {
+		if checked.GetType(checked.Expr().ID()).Kind() != types.BoolKind {
+			return nil
+		}
+		c := &fastCompiler{checked: checked, params: x.params, plan: func(a *ast.AST) (interpreter.InterpretableV2, error) {
+			return i.NewInterpretable(a, planOptions(a)...)
+		}}
+		if f := c.of(checked.Expr()); c.native {
+			p.fast = f
+		}
+		return c.err
+	})
+	return p, nil
+}
+
+// prepare does what is left to do before the program is evaluated.
+func (p *program) prepare() (*program, error) { return p, p.ready() }
+
+// holds evaluates a condition; if it fails, the error is in s.err.
+func (s *state) holds(p *program) verdict {
+	s.err = nil
+	if p.fast != nil && (p.cost == costFree || p.cost == costSmall && s.isSmall()) {
+		return p.fast(s)
+	}
+	return s.verdict(s.evaluate(p))
 }
 
 // evaluate evaluates a program for the request; an error is a value.
 func (s *state) evaluate(p *program) ref.Val {
 	if p.cost == costFree || p.cost == costSmall && s.isSmall() {
-		return p.plan.Exec(s.frame)
+		if p.fast == nil {
+			return p.plan.Exec(s.frame)
+		}
+		before := s.err
+		s.err = nil
+		v := p.fast(s)
+		err := s.err
+		s.err = before
+		if v == failed {
+			return err
+		}
+		return types.Bool(v == yes)
 	}
 	if s.spent > maxDecision {
 		return types.NewErr("the decision costs more than %d steps", maxDecision)

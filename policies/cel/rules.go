@@ -108,36 +108,36 @@ func (rs *rules) verify(r *policies.Request) error {
 // applies evaluates the match conditions. One that is false lets the policy rest; if none is, one
 // that cannot be evaluated denies.
 func (b *bound) applies(s *state, out *policies.Findings) (ok bool) {
-	failed, why := -1, ref.Val(nil)
+	bad, why := -1, ref.Val(nil)
 	for i := range b.conditions {
-		switch v := b.condition(s, i); v {
-		case types.True:
-		case types.False:
+		switch b.condition(s, i) {
+		case no:
 			return false
-		default:
-			if failed < 0 {
-				failed, why = i, notBool(v)
+		case failed:
+			if bad < 0 {
+				bad, why = i, s.err
 			}
 		}
 	}
-	if failed >= 0 {
-		c := &b.conditions[failed]
+	if bad >= 0 {
+		c := &b.conditions[bad]
 		out.Reasons = append(out.Reasons, policies.Reason{
 			ID: c.id, Policy: b.policy.src.Meta.Name, Effect: policies.Deny, Audit: b.policy.src.Audit, Engine: engineName,
 			Message: "match condition could not be evaluated: " + messageOf(why),
 			File:    c.src.src.Pos.File, Line: c.src.src.Pos.Line,
 		})
 	}
-	return failed < 0
+	return bad < 0
 }
 
-func (b *bound) condition(s *state, i int) (v ref.Val) {
+func (b *bound) condition(s *state, i int) (v verdict) {
 	defer func() {
 		if p := recover(); p != nil {
-			v = types.NewErr("panic: %v", p)
+			s.loops = s.loops[:0]
+			v, s.err = failed, types.NewErr("panic: %v", p)
 		}
 	}()
-	return s.evaluate(b.conditions[i].test)
+	return s.holds(b.conditions[i].test)
 }
 
 func notBool(v ref.Val) ref.Val {
@@ -152,7 +152,7 @@ func notBool(v ref.Val) ref.Val {
 func (b *bound) evaluate(s *state, i int, out *policies.Findings) (next int) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.leaf = nil
+			s.leaf, s.loops = nil, s.loops[:0]
 			b.fail(&b.rules[i], types.NewErr("panic: %v", p), out)
 			next = i + 1
 		}
@@ -183,15 +183,13 @@ func (b *bound) holds(s *state, r *boundRule, out *policies.Findings) bool {
 	if r.when == nil {
 		return true
 	}
-	switch v := s.evaluate(r.when); v {
-	case types.True:
+	switch s.holds(r.when) {
+	case yes:
 		return true
-	case types.False:
-		return false
-	default:
-		b.fail(r, notBool(v), out)
-		return false
+	case failed:
+		b.fail(r, s.err, out)
 	}
+	return false
 }
 
 // reason returns a reason of the rule.

@@ -263,12 +263,6 @@ var listProperties = map[string]func(*facts) []string{
 	"principal.groups": func(f *facts) []string { return f.Groups },
 }
 
-var textTests = map[string]func(property, value string) bool{
-	"startsWith": strings.HasPrefix,
-	"endsWith":   strings.HasSuffix,
-	"contains":   strings.Contains,
-}
-
 // closed reports whether an expression depends on nothing but static fields, parameters
 // and its own text, and notes which.
 func (t *test) closed(e ast.Expr, s *scope) bool {

@@ -45,12 +45,20 @@ type state struct {
 	leaves               []leafView
 	leafList             list
 	leaf                 *leafView // of the rule that is evaluated
+	loops                []loopVariable
+	err                  ref.Val // why a condition failed
 
 	current *bound        // the policy that is evaluated
 	vars    []variableVal // of all policies
 
 	sized, small bool
 	spent        uint64
+}
+
+// loopVariable is the variable of a loop over the leaves that is under way.
+type loopVariable struct {
+	name string
+	leaf *leafView
 }
 
 // variableVal is the value of a policy's variable once it was asked for.
@@ -110,6 +118,8 @@ func (s *state) release() {
 	s.r, s.static, s.frame, s.tags, s.leaf, s.current, s.args = nil, nil, nil, nil, nil, nil, object{}
 	s.leaves, s.leafList = s.leaves[:0], list{}
 	s.program.label, s.pc.label, s.context.label = label.Label{}, label.Label{}, label.Label{}
+	clear(s.loops[:cap(s.loops)])
+	s.loops, s.err = s.loops[:0], nil
 	s.sized, s.small, s.spent = false, false, 0
 }
 
@@ -150,6 +160,11 @@ func (s *state) ResolveName(name string) (any, bool) {
 		return types.String(policies.Version), true
 	case varLevel:
 		return &s.level, true
+	}
+	for i := len(s.loops) - 1; i >= 0; i-- {
+		if s.loops[i].name == name {
+			return &s.loops[i].leaf.object, true
+		}
 	}
 	return nil, false
 }
@@ -209,14 +224,14 @@ func (s *state) variable(i int) ref.Val {
 			return types.NewErr("variable asks for itself")
 		}
 		v.busy = true
-		leaf := s.leaf
-		s.leaf = nil
+		leaf, loops := s.leaf, s.loops
+		s.leaf, s.loops = nil, s.loops[len(s.loops):]
 		if p := s.current.variables[i]; p != nil {
 			v.val = s.evaluate(p)
 		} else {
 			v.val = types.NewErr("variable %d was not expected to be used", i)
 		}
-		s.leaf = leaf
+		s.leaf, s.loops = leaf, loops
 	}
 	if e, ok := v.val.(*types.Err); ok { // evaluation notes the place in an error: each use has its own
 		return types.WrapErr(e.Unwrap())

@@ -132,7 +132,7 @@ func (l *list) elements() []ref.Val {
 }
 
 func (l *list) plain() traits.Lister {
-	return types.NewRefValList(adapter, l.elements()).(traits.Lister)
+	return types.NewRefValList(adapter, l.elements())
 }
 
 func (l *list) Add(other ref.Val) ref.Val        { return l.plain().Add(other) }
@@ -278,7 +278,7 @@ func (d *dict) plain() traits.Mapper {
 	for _, k := range d.keys() {
 		m[types.String(k)], _ = d.get(k)
 	}
-	return types.NewRefValMap(adapter, m).(traits.Mapper)
+	return types.NewRefValMap(adapter, m)
 }
 
 func (d *dict) ConvertToType(t ref.Type) ref.Val { return convertSelf(d, t) }

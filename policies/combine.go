@@ -209,6 +209,8 @@ func unite(in []Obligation) (out []Obligation, problems []Reason) {
 			Message: fmt.Sprintf("obligation %s %s: ", o.Type, o.ID) + fmt.Sprintf(format, args...),
 		})
 	}
+	in = slices.Clone(in)
+	slices.SortStableFunc(in, compareObligations)
 	for _, o := range in {
 		if err := checkObligation(o); err != nil {
 			deny(o, "%v", err)
@@ -222,10 +224,11 @@ func unite(in []Obligation) (out []Obligation, problems []Reason) {
 			deny(o, "contradicts the one of policy %s: %v and %v", out[i].Policy, out[i].Fields, o.Fields)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Obligation) int {
-		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Policy, b.Policy), strings.Compare(a.ID, b.ID))
-	})
 	return out, problems
+}
+
+func compareObligations(a, b Obligation) int {
+	return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Policy, b.Policy), strings.Compare(a.ID, b.ID))
 }
 
 // subject is what two obligations of a type may contradict each other about; of

@@ -148,7 +148,10 @@ func (w *writer) simple(string) string {
 // helper is a rule of its own, and its use.
 func (w *writer) helper(depth int) string {
 	name := w.name("h")
-	switch w.IntN(3) {
+	switch w.IntN(4) {
+	case 3: // the argument is compared with the request, and is not it
+		fmt.Fprintf(&w.helpers, "%s(x) if x == input.%s\n", name, w.pick("labels.pc.trust", "call.tool", "leaves[_].sink", "call.args.path"))
+		return fmt.Sprintf("%s(%q)", name, w.pick("user", "untrusted", "mail.send", "url", "wc"))
 	case 0:
 		fmt.Fprintf(&w.helpers, "%s if {\n%s\n} else := false if {\n%s\n}\n", name, w.condition(depth), w.condition(depth))
 		return name

@@ -200,6 +200,9 @@ func (s *Session) Exec(ctx context.Context, p Program) (eval.Outcome, error) {
 		Turn: s.turn, Status: string(out.Status), Label: label.Bottom(), Floor: out.Floor, Steps: out.Steps,
 		Peak: out.Peak, Calls: out.Calls, Duration: out.Duration, Permits: out.Permits,
 	}
+	for _, r := range out.Rises {
+		end.Rises = append(end.Rises, journal.FloorRaised{Site: policies.Site(r.Site), Floor: r.Floor, Why: r.Why})
+	}
 	if out.Err != nil {
 		end.Code, end.Message, end.Label = out.Err.Code, out.Err.Error(), out.Err.Label
 		if out.Err.Detail != "" {

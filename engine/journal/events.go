@@ -127,6 +127,15 @@ type ProgramEnded struct {
 	Calls    int              `json:"calls"`
 	Duration time.Duration    `json:"duration"`
 	Permits  map[string]int64 `json:"permits,omitempty"` // pure builtins permitted, by name
+	Rises    []FloorRaised    `json:"rises,omitempty"`
+}
+
+// FloorRaised says that the session's floor rose while a program ran: from there on, everything that
+// programs make is labelled at least Floor.
+type FloorRaised struct {
+	Site  policies.Site `json:"site"`
+	Floor label.Label   `json:"floor"`
+	Why   string        `json:"why"` // and how to avoid it; holds no data
 }
 
 // The statuses of a run. One that waits may be resumed; it then has events after its [RunEnd].
@@ -146,6 +155,6 @@ type RunEnded struct {
 	Status string         `json:"status"` // one of the Status constants
 	Exit   int            `json:"exit"`
 	Answer *value.Value   `json:"answer,omitempty"`
-	Reason string         `json:"reason,omitempty"`
-	Counts map[string]int `json:"counts"` // calls allowed, denied, asked
+	Reason string         `json:"reason,omitempty"` // in words, without data: it has no label
+	Counts map[string]int `json:"counts"`           // calls allowed, denied, asked
 }

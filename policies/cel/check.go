@@ -360,7 +360,11 @@ func (c *candidate) missing(e ast.Expr, u *unit) []finding {
 		switch {
 		case asked[field]:
 		case !c.has(field) && (c.named || !u.others[field]):
-			f.hint = nearestOf(field, slices.Concat(c.args.object.order, slices.Sorted(maps.Keys(u.others))))
+			known := c.args.object.order
+			if !u.others[field] {
+				known = slices.Sorted(maps.Keys(u.others))
+			}
+			f.hint = nearestOf(field, known)
 			out = append(out, f)
 		case !c.has(field) && u.denies:
 			f.about, f.warn = aboutLackAtCall, true

@@ -10,6 +10,9 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+
+	"callgate/engine/label"
+	"callgate/engine/value"
 )
 
 // Most conditions are logic over comparisons of a field of the request, or of each leaf, with a
@@ -51,14 +54,7 @@ func (c *fastCompiler) of(e ast.Expr) check {
 		c.native = true
 		return f
 	}
-	plan, err := c.plan(part(c.checked, e))
-	if err != nil {
-		if c.err == nil {
-			c.err = err
-		}
-		return func(*state) verdict { return failed }
-	}
-	return func(s *state) verdict { return s.verdict(plan.Exec(s.frame)) }
+	return c.library(e)
 }
 
 // verdict turns a value into the outcome of a condition.
@@ -198,22 +194,34 @@ func (c *fastCompiler) leaf(e ast.Expr) func(*state) *leafView {
 }
 
 // label returns how to get at the label that an expression is, or is shown by: of a
-// leaf, or of the program, the pc or the context.
-func (c *fastCompiler) label(e ast.Expr) func(*state) *labelView {
+// leaf, of the program, the pc or the context, or of an argument, which may not be there.
+func (c *fastCompiler) label(e ast.Expr) func(*state) (label.Label, bool) {
 	if leaf := c.leaf(e); leaf != nil {
-		return func(s *state) *labelView { return &leaf(s).labelView }
+		return func(s *state) (label.Label, bool) { return leaf(s).label, true }
 	}
 	operand, field, _, ok := plainStep(e)
-	if !ok || !c.isGlobal(operand, varLabels) {
+	switch {
+	case !ok:
+		return nil
+	case c.isField(operand, varLabels, "args"):
+		return func(s *state) (label.Label, bool) {
+			for i := range s.r.Labels.Args {
+				if l := &s.r.Labels.Args[i]; l.Name == field {
+					return l.Label, true
+				}
+			}
+			return label.Label{}, false
+		}
+	case !c.isGlobal(operand, varLabels):
 		return nil
 	}
 	switch field {
 	case "program":
-		return func(s *state) *labelView { return &s.program }
+		return func(s *state) (label.Label, bool) { return s.program.label, true }
 	case "pc":
-		return func(s *state) *labelView { return &s.pc }
+		return func(s *state) (label.Label, bool) { return s.pc.label, true }
 	case "context":
-		return func(s *state) *labelView { return &s.context }
+		return func(s *state) (label.Label, bool) { return s.context.label, true }
 	}
 	return nil
 }
@@ -228,8 +236,8 @@ func plainStep(e ast.Expr) (operand ast.Expr, field string, key ast.Expr, ok boo
 	return operand, field, key, true
 }
 
-// text returns how to get at a text, or nil.
-func (c *fastCompiler) text(e ast.Expr) func(*state) string {
+// text returns how to get at a text, or nil; ok is false if that takes the library.
+func (c *fastCompiler) text(e ast.Expr) func(*state) (text string, ok bool) {
 	operand, field, _, ok := plainStep(e)
 	if !ok {
 		return nil
@@ -237,41 +245,58 @@ func (c *fastCompiler) text(e ast.Expr) func(*state) string {
 	if leaf := c.leaf(operand); leaf != nil {
 		switch field {
 		case "sink":
-			return func(s *state) string { return leaf(s).leaf.Sink }
+			return func(s *state) (string, bool) { return leaf(s).leaf.Sink, true }
 		case "norm":
-			return func(s *state) string { return leaf(s).leaf.Norm }
+			return func(s *state) (string, bool) { return leaf(s).leaf.Norm, true }
 		case "host":
-			return func(s *state) string { return leaf(s).leaf.Host }
+			return func(s *state) (string, bool) { return leaf(s).leaf.Host, true }
 		case "path":
-			return func(s *state) string { return leaf(s).leaf.Path }
+			return func(s *state) (string, bool) { return leaf(s).leaf.Path, true }
 		case "param":
-			return func(s *state) string { return leaf(s).leaf.Param }
+			return func(s *state) (string, bool) { return leaf(s).leaf.Param, true }
 		}
 	}
 	if c.isGlobal(operand, varSession) && field == "mode" {
-		return func(s *state) string { return s.r.Session.Mode }
+		return func(s *state) (string, bool) { return s.r.Session.Mode, true }
+	}
+	if arg := c.arg(e, types.StringKind); arg != nil {
+		return func(s *state) (string, bool) {
+			if v := arg(s); v != nil && v.Kind == value.String {
+				return v.Str, true
+			}
+			return "", false
+		}
 	}
 	return nil
 }
 
-// number returns how to get at a whole number, or nil; ok is false if it is not there.
+// number returns how to get at a whole number, or nil; ok is false if that takes the library.
 func (c *fastCompiler) number(e ast.Expr) func(*state) (n int64, ok bool) {
+	if out := c.size(e); out != nil {
+		return out
+	}
+	if arg, or := c.argOr(e, types.IntKind); arg != nil {
+		return func(s *state) (int64, bool) {
+			v := arg(s)
+			if v == nil {
+				n, ok := or.(types.Int)
+				return int64(n), ok
+			}
+			if v.Kind != value.Int || !v.Int.IsInt64() {
+				return 0, false
+			}
+			return v.Int.Int64(), true
+		}
+	}
 	operand, field, _, ok := plainStep(e)
 	if !ok {
 		return nil
 	}
 	if field == "rank" {
 		if label := c.label(operand); label != nil {
-			return func(s *state) (int64, bool) { return int64(label(s).label.Trust()), true }
-		}
-		if args, name, _, ok := plainStep(operand); ok && c.isField(args, varLabels, "args") {
 			return func(s *state) (int64, bool) {
-				for i := range s.r.Labels.Args {
-					if l := &s.r.Labels.Args[i]; l.Name == name {
-						return int64(l.Label.Trust()), true
-					}
-				}
-				return 0, false
+				l, ok := label(s)
+				return int64(l.Trust()), ok
 			}
 		}
 	}
@@ -285,6 +310,75 @@ func (c *fastCompiler) number(e ast.Expr) func(*state) (n int64, ok bool) {
 		}
 	}
 	return nil
+}
+
+// size is size(x) of a list of the request.
+func (c *fastCompiler) size(e ast.Expr) func(*state) (int64, bool) {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != overloads.Size {
+		return nil
+	}
+	of := e.AsCall().Target()
+	if !e.AsCall().IsMemberFunction() {
+		of = e.AsCall().Args()[0]
+	}
+	if c.isGlobal(of, varLeaves) {
+		return func(s *state) (int64, bool) { return int64(len(s.r.Leaves)), true }
+	}
+	if arg := c.arg(of, types.ListKind); arg != nil {
+		return func(s *state) (int64, bool) {
+			if v := arg(s); v != nil && (v.Kind == value.List || v.Kind == value.Tuple || v.Kind == value.Set) {
+				return int64(len(v.Items)), true
+			}
+			return 0, false
+		}
+	}
+	return nil
+}
+
+// decimal returns how to get at an argument that is a number, or nil; ok is false if that takes the library.
+func (c *fastCompiler) decimal(e ast.Expr) func(*state) (n float64, ok bool) {
+	arg, or := c.argOr(e, types.DoubleKind)
+	if arg == nil {
+		return nil
+	}
+	return func(s *state) (float64, bool) {
+		v := arg(s)
+		if v == nil {
+			n, ok := or.(types.Double)
+			return float64(n), ok
+		}
+		n, ok := dynArgDouble.show(v).(types.Double)
+		return float64(n), ok
+	}
+}
+
+var dynArgDouble = &argType{typ: types.DoubleType, kind: argDouble}
+
+// arg returns how to get at an argument of a type, or nil: it is that only where the type is known from
+// the tool's schema.
+func (c *fastCompiler) arg(e ast.Expr, kind types.Kind) func(*state) *value.Value {
+	operand, field, _, ok := plainStep(e)
+	if !ok || !c.isField(operand, varCall, "args") || c.checked.GetType(e.ID()).Kind() != kind {
+		return nil
+	}
+	return func(s *state) *value.Value { return entry(&s.r.Call.Args, field) }
+}
+
+// argOr is arg for call.args.x and for call.args.?x.orValue(y), of which or is y.
+func (c *fastCompiler) argOr(e ast.Expr, kind types.Kind) (arg func(*state) *value.Value, or ref.Val) {
+	if arg := c.arg(e, kind); arg != nil {
+		return arg, nil
+	}
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "orValue" || !e.AsCall().IsMemberFunction() ||
+		len(e.AsCall().Args()) != 1 || c.checked.GetType(e.ID()).Kind() != kind {
+		return nil, nil
+	}
+	operand, field, key, ok := step(e.AsCall().Target())
+	if or = c.constant(e.AsCall().Args()[0]); !ok || key == nil || field == "" || or == nil || !c.isField(operand, varCall, "args") ||
+		c.checked.GetType(e.AsCall().Target().ID()).Kind() != types.OpaqueKind {
+		return nil, nil
+	}
+	return func(s *state) *value.Value { return entry(&s.r.Call.Args, field) }, or
 }
 
 // isField reports whether an expression is a field of a variable of the request.
@@ -302,14 +396,11 @@ func (c *fastCompiler) flag(e ast.Expr) func(*state) bool {
 	if leaf := c.leaf(operand); leaf != nil && field == "typed" {
 		return func(s *state) bool { return leaf(s).leaf.Typed }
 	}
-	if label := c.label(operand); label != nil && field == "more" {
-		return func(s *state) bool { return label(s).label.More() }
-	}
 	return nil
 }
 
 // contains returns a check whether a set of texts in the request contains one, or nil.
-func (c *fastCompiler) contains(e ast.Expr, word string) check {
+func (c *fastCompiler) contains(e ast.Expr, word string, whole ast.Expr) check {
 	if c.isGlobal(e, varTags) {
 		return func(s *state) verdict {
 			return truly(slices.Contains(s.r.Tags, word) || slices.Contains(s.r.Tags, "*"))
@@ -323,14 +414,32 @@ func (c *fastCompiler) contains(e ast.Expr, word string) check {
 		return nil
 	}
 	label := c.label(operand)
-	switch {
-	case label == nil:
-	case field == "tags":
-		return func(s *state) verdict { return truly(label(s).label.HasTag(word)) }
-	case field == "readers":
-		return func(s *state) verdict { return truly(label(s).label.Readers().Includes(word)) }
+	if label == nil || field != "tags" && field != "readers" {
+		return nil
 	}
-	return nil
+	library := c.library(whole)
+	return func(s *state) verdict {
+		l, ok := label(s)
+		switch {
+		case !ok:
+			return library(s)
+		case field == "tags":
+			return truly(l.HasTag(word))
+		}
+		return truly(l.Readers().Includes(word))
+	}
+}
+
+// library returns the check of an expression by the library's plan.
+func (c *fastCompiler) library(e ast.Expr) check {
+	plan, err := c.plan(part(c.checked, e))
+	if err != nil {
+		if c.err == nil {
+			c.err = err
+		}
+		return func(*state) verdict { return failed }
+	}
+	return func(s *state) verdict { return s.verdict(plan.Exec(s.frame)) }
 }
 
 func truly(b bool) verdict {
@@ -377,21 +486,32 @@ func (c *fastCompiler) comparison(e ast.Expr) check {
 		if match == nil || text == nil || !ok {
 			return nil
 		}
-		return func(s *state) verdict { return truly(match(text(s), string(word))) }
+		return c.onText(e, text, func(s string) bool { return match(s, string(word)) })
 	}
 	if call.IsMemberFunction() || len(args) != 2 {
 		return nil
 	}
 	switch f := call.FunctionName(); f {
 	case operators.In:
-		return c.membership(args[0], args[1])
+		return c.membership(e, args[0], args[1])
 	case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
-		if out := c.compare(f, args[0], args[1]); out != nil {
+		if out := c.compare(e, f, args[0], args[1]); out != nil {
 			return out
 		}
-		return c.compare(mirrored[f], args[1], args[0])
+		return c.compare(e, mirrored[f], args[1], args[0])
 	}
 	return nil
+}
+
+// onText returns the check of a text.
+func (c *fastCompiler) onText(e ast.Expr, text func(*state) (string, bool), test func(string) bool) check {
+	library := c.library(e)
+	return func(s *state) verdict {
+		if t, ok := text(s); ok {
+			return truly(test(t))
+		}
+		return library(s)
+	}
 }
 
 // mirrored is the operator for the operands in the other order.
@@ -402,51 +522,65 @@ var mirrored = map[string]string{
 }
 
 // compare compares a field with a constant.
-func (c *fastCompiler) compare(operator string, field, with ast.Expr) check {
+func (c *fastCompiler) compare(e ast.Expr, operator string, field, with ast.Expr) check {
 	switch k := c.constant(with).(type) {
 	case types.String:
 		text, word := c.text(field), string(k)
 		switch {
 		case text == nil:
 		case operator == operators.Equals:
-			return func(s *state) verdict { return truly(text(s) == word) }
+			return c.onText(e, text, func(s string) bool { return s == word })
 		case operator == operators.NotEquals:
-			return func(s *state) verdict { return truly(text(s) != word) }
+			return c.onText(e, text, func(s string) bool { return s != word })
 		}
 	case types.Int:
-		number, n := c.number(field), int64(k)
-		if number == nil {
-			return nil
+		if number := c.number(field); number != nil {
+			return compareWith(number, orders[operator], int64(k), c.library(e))
 		}
-		compare := orders[operator]
-		plan, err := c.plan(part(c.checked, field)) // for the error if it is not there
-		if err != nil {
-			return nil
+		const exact = 1 << 53 // doubles tell whole numbers apart below
+		if number := c.decimal(field); number != nil && k < exact && k > -exact {
+			return compareWith(number, decimalOrders[operator], float64(k), c.library(e))
 		}
-		return func(s *state) verdict {
-			v, ok := number(s)
-			if !ok {
-				return s.verdict(plan.Exec(s.frame))
-			}
-			return truly(compare(v, n))
+	case types.Double:
+		if number := c.decimal(field); number != nil && k == k {
+			return compareWith(number, decimalOrders[operator], float64(k), c.library(e))
 		}
 	}
 	return nil
 }
 
-var orders = map[string]func(a, b int64) bool{
-	operators.Equals:        func(a, b int64) bool { return a == b },
-	operators.NotEquals:     func(a, b int64) bool { return a != b },
-	operators.Less:          func(a, b int64) bool { return a < b },
-	operators.LessEquals:    func(a, b int64) bool { return a <= b },
-	operators.Greater:       func(a, b int64) bool { return a > b },
-	operators.GreaterEquals: func(a, b int64) bool { return a >= b },
+func compareWith[N int64 | float64](number func(*state) (N, bool), compare func(a, b N) bool, with N, library check) check {
+	if compare == nil {
+		return nil
+	}
+	return func(s *state) verdict {
+		if n, ok := number(s); ok {
+			return truly(compare(n, with))
+		}
+		return library(s)
+	}
+}
+
+var (
+	orders        = ordersOf[int64]()
+	decimalOrders = ordersOf[float64]()
+)
+
+func ordersOf[N int64 | float64]() map[string]func(a, b N) bool {
+	return map[string]func(a, b N) bool{
+		operators.Equals:        func(a, b N) bool { return a == b },
+		operators.NotEquals:     func(a, b N) bool { return a != b },
+		operators.Less:          func(a, b N) bool { return a < b },
+		operators.LessEquals:    func(a, b N) bool { return a <= b },
+		operators.Greater:       func(a, b N) bool { return a > b },
+		operators.GreaterEquals: func(a, b N) bool { return a >= b },
+	}
 }
 
 // membership is x in […], x in params.list, or "word" in a set of the request.
-func (c *fastCompiler) membership(elem, in ast.Expr) check {
+func (c *fastCompiler) membership(e, elem, in ast.Expr) check {
 	if word, ok := c.constant(elem).(types.String); ok {
-		return c.contains(in, string(word))
+		return c.contains(in, string(word), e)
 	}
 	text := c.text(elem)
 	if text == nil {
@@ -454,9 +588,9 @@ func (c *fastCompiler) membership(elem, in ast.Expr) check {
 	}
 	if words, ok := c.constant(in).(*texts); ok {
 		if words.set != nil {
-			return func(s *state) verdict { return truly(words.set[text(s)]) }
+			return c.onText(e, text, func(s string) bool { return words.set[s] })
 		}
-		return func(s *state) verdict { return truly(slices.Contains(words.s, text(s))) }
+		return c.onText(e, text, func(s string) bool { return slices.Contains(words.s, s) })
 	}
 	if in.Kind() != ast.ListKind || len(in.AsList().OptionalIndices()) > 0 {
 		return nil
@@ -469,7 +603,7 @@ func (c *fastCompiler) membership(elem, in ast.Expr) check {
 		}
 		words = append(words, string(word))
 	}
-	return func(s *state) verdict { return truly(slices.Contains(words, text(s))) }
+	return c.onText(e, text, func(s string) bool { return slices.Contains(words, s) })
 }
 
 // textTests are the tests of a text that need no library.

@@ -11,7 +11,7 @@ import (
 )
 
 // pairs is how many random labels a property is tried on.
-const pairs = 6_000
+const pairs = 3_000
 
 // random returns a label over a few names, so that labels meet, and sometimes over many sources and
 // grants, so that they are truncated.

@@ -117,7 +117,7 @@ func TestBytesIsNearWhatATableHolds(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	table := NewTable()
-	for i := range 50_000 {
+	for i := range 20_000 {
 		id := table.Intern(New(User, Only(fmt.Sprintf("principal-%d@corp.example", i)), nil, Source{Tool: "mail.read", Of: fmt.Sprintf("%05d.eml", i%3000)}))
 		table.Join(id, ID(i%64)<<originBits|1)
 	}

@@ -3,6 +3,8 @@ package label
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -96,5 +98,41 @@ func TestTextVectors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Every rule of the label in the specification has a vector, and every vector a rule.
+func TestEveryRuleHasAVector(t *testing.T) {
+	spec, err := os.ReadFile("../../spec/label.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^- \[(label\.\d+)\]`).FindAllStringSubmatch(string(spec), -1) {
+		rules[m[1]] = false
+	}
+	if len(rules) < 9 {
+		t.Fatalf("the specification has the rules %v, want at least nine", rules)
+	}
+	files, err := filepath.Glob("../../spec/vectors/label/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`"rule": "([^"]*)"`).FindAllStringSubmatch(string(b), -1) {
+			if _, ok := rules[m[1]]; !ok {
+				t.Errorf("%s: %s is no rule", file, m[1])
+			}
+			rules[m[1]] = true
+		}
+	}
+	for rule, met := range rules {
+		if !met {
+			t.Errorf("%s has no vector", rule)
+		}
 	}
 }

@@ -209,9 +209,11 @@ type trace struct {
 	floor   label.Label
 }
 
-func runTurns(turns []string, in niInputs) (trace, error) {
+func runTurns(turns []string, in niInputs) (trace, error) { return runInputs(turns, in.values(), in) }
+
+func runInputs(turns []string, inputs []Input, in niInputs) (trace, error) {
 	h := &niHost{in: in}
-	s, err := NewSession(Config{Host: h, Tools: niTools, Inputs: in.values(), Limits: Limits{Steps: 30_000, Calls: 200, Memory: 8 << 20, Depth: 40}})
+	s, err := NewSession(Config{Host: h, Tools: niTools, Inputs: inputs, Limits: Limits{Steps: 30_000, Calls: 200, Memory: 8 << 20, Depth: 40}})
 	if err != nil {
 		return trace{}, err
 	}

@@ -1,0 +1,199 @@
+package eval
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"callgate/engine/label"
+	"callgate/engine/value"
+)
+
+var update = flag.Bool("update", false, "write what the vectors give into their files")
+
+// A vector of spec/vectors/flow is a txtar archive: its comment names the rule; "inputs" has a line for
+// each input, its values separated by |, then its label; "1.star", "2.star" … are the turns; "want"
+// says what the first values give: every call with the label of its control flow and those of its arguments,
+// how each turn ended, the floor. Besides, no two choices of values may differ for an observer who
+// cannot see what was changed.
+type flowVector struct {
+	inputs []vectorInput
+	turns  []string
+	want   string
+}
+
+type vectorInput struct {
+	name   string
+	values []string
+	label  label.Label
+}
+
+func parseVector(t *testing.T, a *txtar.Archive) flowVector {
+	var v flowVector
+	for _, f := range a.Files {
+		text := string(f.Data)
+		switch {
+		case f.Name == "inputs":
+			for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+				name, rest, ok := strings.Cut(line, "=")
+				i := strings.LastIndex(rest, " ")
+				if !ok || i < 0 {
+					t.Fatalf("inputs: got %q, want name = value | value label", line)
+				}
+				l, err := label.Parse(rest[i+1:])
+				if err != nil {
+					t.Fatal(err)
+				}
+				in := vectorInput{name: strings.TrimSpace(name), label: l}
+				for _, x := range strings.Split(rest[:i], "|") {
+					in.values = append(in.values, strings.TrimSpace(x))
+				}
+				v.inputs = append(v.inputs, in)
+			}
+		case f.Name == "want":
+			v.want = text
+		case strings.HasSuffix(f.Name, ".star"):
+			v.turns = append(v.turns, text)
+		default:
+			t.Fatalf("got a file %s, want inputs, N.star and want", f.Name)
+		}
+	}
+	return v
+}
+
+// choose returns the inputs with the n-th combination of values; ok is false past the last.
+func (v flowVector) choose(n int) (out []Input, index []int, ok bool) {
+	for _, in := range v.inputs {
+		i := n % len(in.values)
+		n /= len(in.values)
+		index = append(index, i)
+		out = append(out, Input{in.name, parseInput(in.values[i], in.label)})
+	}
+	return out, index, n == 0
+}
+
+// parseInput reads an int, a text in quotes, or a list of ints or texts whose elements have the label and
+// whose reference and structure are low; with "!" behind it, the structure has the label too.
+func parseInput(s string, l label.Label) value.Value {
+	switch {
+	case strings.HasPrefix(s, "["):
+		v := value.ListOf(lowLabel)
+		inner := strings.TrimSuffix(s, "!")
+		if inner != s {
+			v.Structure = l
+		}
+		inner = strings.Trim(inner, "[]")
+		if inner != "" {
+			for _, e := range strings.Split(inner, ",") {
+				v.Items = append(v.Items, parseInput(strings.TrimSpace(e), l))
+			}
+		}
+		return v
+	case strings.HasPrefix(s, `"`):
+		u, err := strconv.Unquote(s)
+		if err != nil {
+			panic(err)
+		}
+		return value.StringOf(u, l)
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return value.IntOf(n, l)
+}
+
+// story tells what happened, with labels.
+func story(tr trace) string {
+	var b strings.Builder
+	for _, e := range tr.events {
+		fmt.Fprintf(&b, "%s pc=%s", e.what, e.pc)
+		items := []value.Value{e.v}
+		if e.v.Kind == value.List && e.what != "print" {
+			items = e.v.Items
+		}
+		for _, a := range items {
+			fmt.Fprintf(&b, " %s:%s", a.Text(), a.Label)
+			if !a.Scalar() {
+				fmt.Fprintf(&b, ":%s", a.Structure)
+			}
+		}
+		b.WriteString("\n")
+	}
+	for i, o := range tr.ends {
+		fmt.Fprintf(&b, "turn %d: %s", i+1, o.Status)
+		if o.Err != nil {
+			fmt.Fprintf(&b, " %s %s", o.Err.Public(), o.Err.Label)
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "floor %s\n", tr.floor)
+	return b.String()
+}
+
+func TestFlowVectors(t *testing.T) {
+	paths, err := filepath.Glob("../../spec/vectors/flow/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no vectors: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := parseVector(t, a)
+			var traces []trace
+			var chosen [][]int
+			for n := 0; ; n++ {
+				in, index, ok := v.choose(n)
+				if !ok {
+					break
+				}
+				tr, err := runInputs(v.turns, in, niInputs{stream: []int64{1, 0, 2}, slab: []label.Label{lowLabel, lowLabel, lowLabel}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				traces, chosen = append(traces, tr), append(chosen, index)
+			}
+			got := story(traces[0])
+			if *update {
+				for i := range a.Files {
+					if a.Files[i].Name == "want" {
+						a.Files[i].Data = []byte(got)
+					}
+				}
+				if err := os.WriteFile(path, txtar.Format(a), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if d := cmp.Diff(v.want, got); d != "" {
+				t.Errorf("first values (-want +got):\n%s", d)
+			}
+			for i := range traces {
+				for j := range i {
+					for _, o := range observers {
+						hidden := true
+						for k, in := range v.inputs {
+							if chosen[i][k] != chosen[j][k] && o.sees(in.label) {
+								hidden = false
+							}
+						}
+						if !hidden {
+							continue
+						}
+						if d := differ(traces[j], traces[i], o); d != "" {
+							t.Errorf("%s can tell %v from %v: %s", o.name, chosen[j], chosen[i], d)
+						}
+					}
+				}
+			}
+		})
+	}
+}

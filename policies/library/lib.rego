@@ -12,7 +12,10 @@ level := {"untrusted": 0, "internal": 1, "user": 2, "system": 3}
 
 # METADATA
 # description: A file name – not a path, not an option. Anchored, no leading dash or dot.
-is_filename(s) if regex.match(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`, s)
+is_filename(s) if {
+	is_string(s)
+	regex.match(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`, s)
+}
 
 # METADATA
 # description: |
@@ -49,6 +52,7 @@ host_in(host, list) if {
 # METADATA
 # description: The text begins with a folder of the list, and does not climb out of it.
 path_in(path, folders) if {
+	is_string(path)
 	not ".." in split(path, "/")
 	some folder in folders
 	startswith(path, sprintf("%s/", [trim_suffix(folder, "/")]))

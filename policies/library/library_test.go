@@ -1,0 +1,87 @@
+package library
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"callgate/spec"
+)
+
+func TestEveryPolicyHasRulesTestsAndDescribedParameters(t *testing.T) {
+	if len(Names()) < 9 {
+		t.Errorf("Names() = %v", Names())
+	}
+	for _, name := range Names() {
+		for _, file := range []string{name + ".rego", name + "_test.rego"} {
+			if _, err := files.ReadFile(name + "/" + file); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		raw, _, err := paramsSchema(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if raw["additionalProperties"] != false {
+			t.Errorf("%s: a parameter that is misspelt would pass", name)
+		}
+		for key, p := range raw["properties"].(map[string]any) {
+			if _, ok := p.(map[string]any)["default"]; !ok {
+				t.Errorf("%s.%s: no default", name, key)
+			}
+		}
+		if _, problems := parameters(name, defaults(t, name)); len(problems) > 0 {
+			t.Errorf("%s: its own defaults do not pass: %v", name, problems)
+		}
+	}
+}
+
+func defaults(t *testing.T, name string) map[string]any {
+	t.Helper()
+	p, problems := parameters(name, nil)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return p
+}
+
+func TestPolicies(t *testing.T) {
+	host := spec.Host{Library: []string{"base", "mail", "base"}, Params: map[string]any{
+		"mail": map[string]any{"address_book": []any{"bob@corp.example"}, "max_recipients": 3},
+		"mine": map[string]any{"x": 1},
+	}}
+	got, problems := Policies(host)
+	if len(problems) > 0 || len(got) != 2 || got[0].Meta.Name != "base" || got[1].Rego.Modules[0].Path != "library:mail/mail.rego" {
+		t.Fatalf("got %+v, %v", got, problems)
+	}
+	p := got[1].Params
+	if p["max_recipients"] != 3 || len(p["domains"].([]any)) != 0 {
+		t.Errorf("params: got %v, want the host's over the defaults", p)
+	}
+	if keys := slices.Sorted(maps.Keys(got[0].Params)); !slices.Contains(keys, "endorse") {
+		t.Errorf("base has %v", keys)
+	}
+}
+
+func TestWrongNamesAndParameters(t *testing.T) {
+	host := spec.Host{Meta: spec.Meta{Pos: spec.Position{File: "callgate.yaml", Line: 3, Column: 1}}, Library: []string{"bse", "payments", "mail"}, Params: map[string]any{
+		"payments": map[string]any{"limit": "many", "acounts_from": []any{}},
+		"mail":     5,
+	}}
+	_, problems := Policies(host)
+	var all []string
+	for _, p := range problems {
+		all = append(all, p.String())
+	}
+	text := strings.Join(all, "\n")
+	for _, want := range []string{
+		`callgate.yaml:3:1: library: no policy "bse"`, `did you mean "base"?`,
+		"params.payments.limit: got string, want number", "acounts_from", "params.mail: got number, want object",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+}

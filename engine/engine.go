@@ -137,7 +137,7 @@ func (e *Engine) Start(ctx context.Context, r Run) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	s.gate.SetTurn(0, label.Top(), s.context)
+	s.gate.SetTurn(0, s.context, s.context)
 	config := eval.Config{Host: s.gate, Tools: e.sigs, Limits: e.cfg.Limits}
 	for _, in := range r.Inputs {
 		config.Inputs = append(config.Inputs, eval.Input{Name: in.Name, Value: in.Value})

@@ -118,6 +118,17 @@ func (c *Core) Decide(ctx context.Context, r *Request) (Decision, error) {
 	return c.finish(d, r, rules.history), nil
 }
 
+// Warm specialises the rules for calls with these static properties, so that the first of
+// them does not wait for it. Whatever goes wrong shows when such a call is decided.
+func (c *Core) Warm(ctx context.Context, s Static) {
+	r := &Request{
+		Agent: Agent{Name: s.Agent}, Principal: Principal{Sub: s.Principal, Groups: s.Groups},
+		Call: Call{Kind: s.Kind, Tool: s.Tool, Effects: s.Effects, Sinks: s.Sinks},
+	}
+	key := appendStatic(nil, r)
+	c.specialise(ctx, maphash.Bytes(c.seed, key), key, r)
+}
+
 // maxScratch is how many bytes a scratch may hold on to between decisions.
 const maxScratch = 64 << 10
 

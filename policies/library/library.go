@@ -9,19 +9,13 @@
 package library
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 
 	"callgate/spec"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
 //go:embed capabilities.json *.rego base egress files mail payments pii rate secrets shell
@@ -70,9 +64,9 @@ func Policies(host spec.Host) ([]spec.Policy, []spec.Problem) {
 			continue
 		}
 		seen[name] = true
-		params, err := parameters(name, host.Params[name])
-		for _, text := range err {
-			fail("", "params.%s%s", name, text)
+		params, wrong := parameters(name, host.Params[name])
+		for _, p := range wrong {
+			fail(p.Hint, "%s", p.Text)
 		}
 		out = append(out, spec.Policy{
 			Meta:   spec.Meta{Name: name, Pos: spec.Position{File: Prefix + name + "/" + name + ".rego", Line: 1, Column: 1}},
@@ -81,81 +75,4 @@ func Policies(host spec.Host) ([]spec.Policy, []spec.Problem) {
 		})
 	}
 	return out, problems
-}
-
-// parameters returns a policy's defaults with what was given over them, and what is wrong with that.
-func parameters(name string, given any) (map[string]any, []string) {
-	raw, schema, err := paramsSchema(name)
-	if err != nil { // the files are in the binary
-		panic(err)
-	}
-	out := map[string]any{}
-	for key, p := range raw["properties"].(map[string]any) {
-		out[key] = p.(map[string]any)["default"]
-	}
-	if given == nil {
-		return out, nil
-	}
-	// As JSON has it, so that numbers and lists are what the schema knows.
-	b, err := json.Marshal(given)
-	if err != nil {
-		return out, []string{": " + err.Error()}
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		return out, []string{": " + err.Error()}
-	}
-	if err := schema.Validate(doc); err != nil {
-		return out, explain(err)
-	}
-	object, ok := given.(map[string]any)
-	if !ok {
-		return out, []string{": want an object"}
-	}
-	for key, v := range object {
-		out[key] = v
-	}
-	return out, nil
-}
-
-func paramsSchema(name string) (map[string]any, *jsonschema.Schema, error) {
-	b, err := files.ReadFile(name + "/params.schema.json")
-	if err != nil {
-		return nil, nil, err
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		return nil, nil, err
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource(name, doc); err != nil {
-		return nil, nil, err
-	}
-	schema, err := c.Compile(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	var raw map[string]any
-	err = json.Unmarshal(b, &raw)
-	return raw, schema, err
-}
-
-// explain lists what a validation error found: ".limit: got string, want number".
-func explain(err error) []string {
-	v, ok := err.(*jsonschema.ValidationError)
-	if !ok {
-		return []string{": " + err.Error()}
-	}
-	if len(v.Causes) == 0 {
-		at := ""
-		for _, step := range v.InstanceLocation {
-			at += "." + step
-		}
-		return []string{at + ": " + v.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
-	}
-	var out []string
-	for _, c := range v.Causes {
-		out = append(out, explain(c)...)
-	}
-	return out
 }

@@ -19,16 +19,12 @@ func TestEveryPolicyHasRulesTestsAndDescribedParameters(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		raw, _, err := paramsSchema(name)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if raw["additionalProperties"] != false {
+		s := paramsSchema(name)
+		if string(s.Additional) != "false" || s.Type != "object" {
 			t.Errorf("%s: a parameter that is misspelt would pass", name)
 		}
-		for key, p := range raw["properties"].(map[string]any) {
-			if _, ok := p.(map[string]any)["default"]; !ok {
+		for key, p := range s.Properties {
+			if p.Default == nil {
 				t.Errorf("%s.%s: no default", name, key)
 			}
 		}
@@ -66,9 +62,11 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestWrongNamesAndParameters(t *testing.T) {
-	host := spec.Host{Meta: spec.Meta{Pos: spec.Position{File: "callgate.yaml", Line: 3, Column: 1}}, Library: []string{"bse", "payments", "mail"}, Params: map[string]any{
-		"payments": map[string]any{"limit": "many", "acounts_from": []any{}},
+	host := spec.Host{Meta: spec.Meta{Pos: spec.Position{File: "callgate.yaml", Line: 3, Column: 1}}, Library: []string{"bse", "payments", "mail", "base", "rate"}, Params: map[string]any{
+		"payments": map[string]any{"limit": "many", "acounts_from": []any{}, "approvals": 0, "amounts": []any{"a", 5, "x y"}},
 		"mail":     5,
+		"base":     map[string]any{"endorse": "all", "endorse_bits": 1.5},
+		"rate":     map[string]any{"per_run": map[string]any{"a": -1}},
 	}}
 	_, problems := Policies(host)
 	var all []string
@@ -78,7 +76,16 @@ func TestWrongNamesAndParameters(t *testing.T) {
 	text := strings.Join(all, "\n")
 	for _, want := range []string{
 		`callgate.yaml:3:1: library: no policy "bse"`, `did you mean "base"?`,
-		"params.payments.limit: got string, want number", "acounts_from", "params.mail: got number, want object",
+		"params.payments.limit: got string, want number",
+		"params.payments.acounts_from: no such parameter, want one of accounts_from, amounts",
+		`did you mean "accounts_from"?`,
+		"params.payments.approvals: got 0, want 1 or more",
+		"params.payments.amounts[1]: got integer, want string",
+		`params.payments.amounts[2]: got "x y", want what matches`,
+		"params.mail: got integer, want object",
+		"params.base.endorse: got all, want one of none ask bool bounded",
+		"params.base.endorse_bits: got number, want integer",
+		"params.rate.per_run.a: got -1, want 0 or more",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)

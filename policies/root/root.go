@@ -1,0 +1,165 @@
+// Package root makes one policy decision point of everything that a host binds: its own policies,
+// the shipped ones that it names, and what agents add, in both languages.
+//
+// It is the host that decides. An agent's policies can only deny or ask. Without any
+// policy everything is denied.
+package root
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"callgate/policies"
+	"callgate/policies/cel"
+	"callgate/policies/library"
+	"callgate/policies/rego"
+	"callgate/spec"
+)
+
+// Config is what a [Root] is made of.
+type Config struct {
+	// Host names the shipped policies and their parameters; nil: none.
+	Host *spec.Host
+
+	// Policies are the host's, and those of agents' own, which are marked so.
+	Policies []*spec.Policy
+
+	// Tools are the granted tools, for checking rules against and for data.callgate.tools.
+	Tools []policies.ToolSchema
+}
+
+// Root is a [policies.PDP] whose rules can be replaced while it is used. It is safe for
+// concurrent use.
+type Root struct {
+	core atomic.Pointer[policies.Core]
+}
+
+// Load compiles and checks all policies. Every problem is returned, sorted; with one that is
+// [spec.Fatal] the Root is nil.
+func Load(ctx context.Context, cfg Config) (*Root, []spec.Problem) {
+	core, problems := build(ctx, cfg)
+	if core == nil {
+		return nil, problems
+	}
+	r := &Root{}
+	r.core.Store(core)
+	return r, problems
+}
+
+// Reload replaces the rules at once: a decision is made under the old ones or the new ones, never
+// under some of each. With a problem that is [spec.Fatal] the old ones stay.
+func (r *Root) Reload(ctx context.Context, cfg Config) []spec.Problem {
+	core, problems := build(ctx, cfg)
+	if core != nil {
+		r.core.Store(core)
+	}
+	return problems
+}
+
+// Decide implements [policies.PDP]. The decision carries the revision under which it was made.
+func (r *Root) Decide(ctx context.Context, req *policies.Request) (policies.Decision, error) {
+	return r.core.Load().Decide(ctx, req)
+}
+
+// Revision implements [policies.PDP].
+func (r *Root) Revision() string { return r.core.Load().Revision() }
+
+func build(ctx context.Context, cfg Config) (*policies.Core, []spec.Problem) {
+	var host spec.Host
+	if cfg.Host != nil {
+		host = *cfg.Host
+	}
+	docs, problems := library.Policies(host)
+	for _, p := range cfg.Policies {
+		docs = append(docs, *p)
+	}
+	problems = append(problems, names(docs)...)
+	inRego, more := rego.New(rego.Config{Policies: docs, Params: host.Params, Tools: cfg.Tools})
+	problems = append(problems, more...)
+	inCEL, more := cel.New(withParams(docs, host.Params), cfg.Tools)
+	problems = spec.SortProblems(append(problems, more...))
+	if spec.Fatal(problems) {
+		return nil, problems
+	}
+	core, err := policies.New(policies.Config{
+		Engines: []policies.Engine{inRego, inCEL},
+		Tags:    append(inRego.Tags(), inCEL.Tags()...),
+	})
+	if err != nil {
+		return nil, append(problems, spec.Problem{Pos: host.Meta.Pos, Text: err.Error()})
+	}
+	return core, spec.SortProblems(append(problems, warm(ctx, cfg, docs, core)...))
+}
+
+// names reports a name that two policies have: reasons and parameters go by it.
+func names(docs []spec.Policy) (problems []spec.Problem) {
+	first := map[string]spec.Position{}
+	for _, p := range docs {
+		at, twice := first[p.Meta.Name]
+		if !twice {
+			first[p.Meta.Name] = p.Meta.Pos
+			continue
+		}
+		problems = append(problems, spec.Problem{Pos: p.Meta.Pos, Text: fmt.Sprintf("policy %q: declared twice, first at %s", p.Meta.Name, at)})
+	}
+	return problems
+}
+
+// withParams lets CEL's params be the host's under the policy's own; an agent's own policies see
+// theirs alone.
+func withParams(docs []spec.Policy, host map[string]any) []spec.Policy {
+	out := slices.Clone(docs)
+	for i := range out {
+		if out[i].Own || out[i].CEL == nil {
+			continue
+		}
+		params := maps.Clone(host)
+		if params == nil {
+			params = map[string]any{}
+		}
+		maps.Copy(params, out[i].Params)
+		out[i].Params = params
+	}
+	return out
+}
+
+// maxWarm bounds how many tools' rules are specialised when they are loaded; the others' are at
+// their first call.
+const maxWarm = 64
+
+// warm specialises the rules of the granted tools, so that the first call does not wait, and warns of
+// a tool to which no policy applies.
+func warm(ctx context.Context, cfg Config, docs []spec.Policy, core *policies.Core) (problems []spec.Problem) {
+	var unbound []string
+	for _, t := range cfg.Tools {
+		if !slices.ContainsFunc(docs, func(p spec.Policy) bool { return !p.Own && policies.MatchesTool(p.Match, t) }) {
+			unbound = append(unbound, t.Name)
+		}
+	}
+	if len(unbound) > 0 && len(docs) > 0 {
+		pos := docs[0].Meta.Pos
+		if cfg.Host != nil {
+			pos = cfg.Host.Meta.Pos
+		}
+		problems = append(problems, spec.Problem{Pos: pos, Warn: true,
+			Text: "no policy applies to " + strings.Join(unbound, ", ") + ": every call will be denied"})
+	}
+	var principal policies.Principal
+	if cfg.Host != nil {
+		principal = policies.Principal(cfg.Host.Principal)
+	}
+	for i, t := range cfg.Tools {
+		if i >= maxWarm || ctx.Err() != nil {
+			break
+		}
+		core.Warm(ctx, policies.Static{
+			Principal: principal.Sub, Groups: principal.Groups, Kind: policies.KindTool,
+			Tool: t.Name, Effects: t.Effects, Sinks: t.SinkKinds(),
+		})
+	}
+	return problems
+}

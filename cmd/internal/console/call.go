@@ -1,0 +1,515 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/engine/journal"
+	"callgate/engine/label"
+	"callgate/engine/value"
+	"callgate/policies"
+)
+
+// decided writes what was decided. A call that is allowed and only reads is written when it
+// has its result, in one line.
+func (t *Timeline) decided(e journal.Event, d journal.DecisionMade) {
+	if again := t.pending[e.Call]; again != nil && d.Decision.Effect == policies.Allow {
+		return // approved, and decided again
+	}
+	switch d.Decision.Effect {
+	case policies.Allow:
+		t.pending[e.Call] = &d
+		if acts(d) {
+			t.entry(e.Call, good, "allowed", t.paint(strong, t.line(d.Tool, maxName)), t.paint(quiet, t.by(d, policies.Allow)))
+			t.rows(d, policies.Allow)
+			t.audited(d)
+		}
+	case policies.Ask:
+		t.pending[e.Call] = &d
+		t.entry(e.Call, wait, "asked", t.paint(strong, t.line(d.Tool, maxName)), t.paint(quiet, t.line(place(d.Site), maxName)))
+		t.rows(d, policies.Ask)
+		for _, a := range d.Decision.Approvals {
+			t.note("", t.paint(wait, t.rule(policies.Reason{ID: a.Ask, Policy: a.Policy}))+": "+t.ask(d, a))
+		}
+		t.audited(d)
+	default:
+		delete(t.pending, e.Call)
+		if d.Kind == policies.KindObserve { // its line follows
+			return
+		}
+		t.entry(e.Call, bad, "refused", t.paint(strong, t.line(d.Tool, maxName)), t.paint(quiet, t.line(place(d.Site), maxName)))
+		t.rows(d, policies.Deny)
+		t.reasons(d)
+		t.stops = append(t.stops, stop{e.Call, t.line(d.Tool, maxName), t.some(d.Decision.Reasons), t.why(d)})
+	}
+}
+
+// audited writes what rules in audit mode would have made of a call that went on.
+func (t *Timeline) audited(d journal.DecisionMade) {
+	if d.Decision.Would == d.Decision.Effect {
+		return
+	}
+	var names []string
+	for _, r := range d.Decision.Reasons {
+		if r.Audit {
+			names = append(names, t.rule(r))
+		}
+	}
+	t.note("", t.paint(wait, "audit")+": rules that are not enforced would "+d.Decision.Would.String()+": "+strings.Join(compact(names), ", "))
+}
+
+// acts reports whether a call is a tool's that does more than read.
+func acts(d journal.DecisionMade) bool {
+	return d.Kind == policies.KindTool && !slices.Equal(d.Effects, []string{policies.EffectRead}) && len(d.Effects) > 0
+}
+
+// by names the rules of an effect, and the place in the program.
+func (t *Timeline) by(d journal.DecisionMade, effect policies.Effect) string {
+	return strings.TrimSpace(t.rules(d.Decision.Reasons, effect) + "  " + t.line(place(d.Site), maxName))
+}
+
+// rules names the rules that had an effect, each with its policy unless the id begins with that.
+func (w view) rules(reasons []policies.Reason, effect policies.Effect) string {
+	var names []string
+	for _, r := range reasons {
+		if r.Effect == effect && !r.Audit && !r.Accept {
+			names = append(names, w.rule(r))
+		}
+	}
+	for _, r := range reasons {
+		if r.Accept && !r.Audit && effect != policies.Deny {
+			names = append(names, w.rule(r)+" accepts "+w.line(strings.Join(r.Args, " "), maxName))
+		}
+	}
+	return strings.Join(compact(names), ", ")
+}
+
+// compact drops what was said before.
+func compact(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+var dashes = strings.NewReplacer("_", "-")
+
+func (w view) rule(r policies.Reason) string {
+	id := w.line(r.ID, maxName)
+	if head, _, _ := strings.Cut(r.ID, "."); r.Policy == "" || dashes.Replace(head) == dashes.Replace(r.Policy) {
+		return id
+	}
+	return id + " (" + w.line(r.Policy, maxName) + ")"
+}
+
+// some names the first of the rules that refused, and counts the others.
+func (w view) some(reasons []policies.Reason) string {
+	names := strings.Split(w.rules(reasons, policies.Deny), ", ")
+	if more := len(names) - maxNames; more > 0 {
+		return strings.Join(names[:maxNames], ", ") + fmt.Sprintf(" +%d", more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// reasons writes the messages of the rules that refused.
+func (t *Timeline) reasons(d journal.DecisionMade) {
+	for _, r := range d.Decision.Reasons {
+		if r.Effect == policies.Deny && !r.Audit && !r.Accept {
+			t.note("", t.paint(bad, t.rule(r))+t.message(d, r.Message))
+		}
+	}
+}
+
+// message is what a rule says, if the principal may read what it may quote.
+func (w view) message(d journal.DecisionMade, text string) string {
+	if text == "" {
+		return ""
+	}
+	all := d.PC
+	for _, a := range d.Args {
+		all = all.Join(a.Value.Deep())
+	}
+	if !w.may(all) {
+		return ": " + hiddenText
+	}
+	return ": " + w.line(text, maxText)
+}
+
+// ask says who must approve, and why.
+func (w view) ask(d journal.DecisionMade, a policies.Approval) string {
+	var parts []string
+	if m := w.message(d, a.Message); m != "" {
+		parts = append(parts, strings.TrimPrefix(m, ": "))
+	}
+	who := "whoever runs the agent"
+	if len(a.Approvers) > 0 {
+		who = w.line(strings.Join(a.Approvers, " or "), maxText)
+	}
+	if a.Count > 1 {
+		who = fmt.Sprintf("%d of %s", a.Count, who)
+	}
+	if len(a.OtherThan) > 0 {
+		who += ", but not " + w.line(strings.Join(a.OtherThan, ", "), maxText)
+	}
+	parts = append(parts, "to be approved by "+who)
+	if a.TTL > 0 {
+		parts = append(parts, "within "+duration(a.TTL))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// duration writes a time to wait without what is zero in it: "1h".
+func duration(d time.Duration) string {
+	s := d.Round(time.Millisecond).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
+
+// row is one argument of a call, or one part of it.
+type row struct {
+	mark  string
+	name  string
+	value string
+	label label.Label
+	from  string
+}
+
+// rows writes the arguments of a call with their labels. Those that the rules of the effect are about are marked, and
+// it is said where they came from.
+func (t *Timeline) rows(d journal.DecisionMade, effect policies.Effect) {
+	for _, line := range t.table(t.args(d, effect, false)) {
+		t.print(strings.Repeat(" ", idWidth) + line + "\n")
+	}
+}
+
+// args are the rows of a call. In full, values are not shortened, and those that say where something goes are ASCII, so
+// that none can be taken for another.
+func (w view) args(d journal.DecisionMade, effect policies.Effect, full bool) []row {
+	marked := map[string]string{}
+	for _, r := range d.Decision.Reasons {
+		if r.Effect == effect && !r.Audit && !r.Accept && effect != policies.Allow {
+			for _, path := range r.Args {
+				marked[path] = map[bool]string{true: "!", false: "?"}[effect == policies.Deny]
+			}
+		}
+	}
+	if effect == policies.Ask {
+		for _, a := range d.Decision.Approvals {
+			for _, path := range a.Args {
+				marked[path] = "?"
+			}
+		}
+	}
+	var out []row
+	for _, a := range d.Args {
+		deep := a.Value.Deep()
+		show := func(v value.Value) string { return w.literal(v, maxValue) }
+		if full {
+			as := w
+			if steers(a.Sink) {
+				as.Look = Look{}
+			}
+			show = func(v value.Value) string { return as.whole(v, maxAsked) }
+		}
+		r := row{name: w.line(a.Name, maxName), label: deep, value: show(a.Value), mark: marked[a.Name]}
+		r.from = w.source(d.Origins[a.Name], deep, d.PC)
+		if d.Kind == policies.KindEndorse || d.Kind == policies.KindDeclassify {
+			if a.Name == "kind" || a.Name == "bits" {
+				continue // said by the journal of what was granted
+			}
+		}
+		var parts []row
+		for _, path := range sorted(marked) {
+			rest, ok := strings.CutPrefix(path, a.Name)
+			if !ok || rest == "" || rest[0] != '.' && rest[0] != '[' {
+				continue
+			}
+			part, l := partAt(a.Value, rest)
+			parts = append(parts, row{name: w.line(path, maxName), value: show(part), label: l, mark: marked[path], from: w.source(d.Origins[path], l, d.PC)})
+		}
+		if r.mark != "" || len(parts) == 0 || len(parts) < len(a.Value.Items) { // else they tell it all
+			out = append(out, r)
+		}
+		out = append(out, parts...)
+	}
+	if mark := marked["pc"]; mark != "" {
+		out = append(out, row{name: "control", value: "that the call is made", label: d.PC, mark: mark, from: w.source(d.Origins["pc"], d.PC, label.Bottom())})
+	}
+	return out
+}
+
+// steers reports whether a kind of sink is one that says where something goes, or what is done.
+func steers(sink string) bool {
+	switch sink {
+	case policies.SinkContent, policies.SinkModel:
+		return false
+	}
+	return true
+}
+
+func sorted(m map[string]string) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// partAt returns the scalar of a value at a path, and the label of reading it.
+func partAt(v value.Value, path string) (part value.Value, l label.Label) {
+	part, l = value.NoneOf(v.Deep()), v.Deep()
+	v.Walk(false, func(p string, s value.Value, at label.Label) {
+		if p == path {
+			part, l = s, at
+			part.Label = at
+		}
+	})
+	return part, l
+}
+
+// source says where a value came from: as the gate explains it, or else by those sources of
+// its label that the control flow did not bring.
+func (w view) source(words string, l, pc label.Label) string {
+	if words == "" {
+		own := slices.DeleteFunc(slices.Clone(l.Sources()), func(s label.Source) bool { return slices.Contains(pc.Sources(), s) })
+		if len(own) == 0 {
+			return ""
+		}
+		words = label.Bottom().WithSources(own...).Explain(1)
+	}
+	return w.cameFrom(words)
+}
+
+// cameFrom is an arrow and the source in words.
+func (w view) cameFrom(words string) string {
+	if words == "" {
+		return ""
+	}
+	return w.from() + w.line(strings.ReplaceAll(words, "…", w.dots()), maxText)
+}
+
+// table aligns rows.
+func (w view) table(rows []row) []string {
+	var names, values, labels int
+	for _, r := range rows {
+		names, values, labels = max(names, widthOf(r.name)), max(values, min(widthOf(r.value), maxValue+2)), max(labels, widthOf(w.label(r.label)))
+	}
+	var out []string
+	for _, r := range rows {
+		tone := quiet
+		switch r.mark {
+		case "!":
+			tone = bad
+		case "?":
+			tone = wait
+		}
+		s := w.paint(tone, pad(r.mark, 2))
+		if r.mark == "" {
+			s += w.paint(quiet, pad(r.name, names))
+		} else {
+			s += w.paint(tone, pad(r.name, names))
+		}
+		s += "  " + pad(r.value, values) + "  " + w.labelled(r.label, labels)
+		if r.from != "" {
+			s += "  " + w.paint(origin, r.from)
+		}
+		out = append(out, strings.TrimRight(s, " "))
+	}
+	return out
+}
+
+// why is the shortest answer to why a call was refused: where what the rules stopped at came from.
+func (w view) why(d journal.DecisionMade) string {
+	var origins []string
+	names := map[string][]string{}
+	for _, r := range d.Decision.Reasons {
+		if r.Effect != policies.Deny || r.Audit || r.Accept {
+			continue
+		}
+		for _, path := range r.Args {
+			words, name := d.Origins[path], w.line(path, maxName)
+			if path == "pc" {
+				name = "control"
+			}
+			if words != "" && !slices.Contains(names[words], name) {
+				names[words] = append(names[words], name)
+				origins = compact(append(origins, words))
+			}
+		}
+	}
+	var parts []string
+	for i, words := range origins {
+		if i == maxNames {
+			parts = append(parts, w.dots())
+			break
+		}
+		parts = append(parts, strings.Join(names[words], ", ")+" "+w.cameFrom(words))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// ended writes what came of a call.
+func (t *Timeline) ended(e journal.Event, c journal.CallEnded) {
+	d := t.pending[e.Call]
+	delete(t.pending, e.Call)
+	t.forget(e.Call)
+	if c.Value != nil {
+		t.remember(*c.Value)
+	}
+	failed := ""
+	if c.Code != "" {
+		failed = t.line(c.Code, maxName)
+		if c.Text != "" && t.may(c.Label) {
+			first, _, _ := strings.Cut(c.Text, "\n")
+			failed += ": " + t.line(first, maxText)
+		}
+	}
+	switch {
+	case d == nil && failed == "": // what was decided has been redacted
+		t.entry(e.Call, good, "done", t.result(c), "")
+	case d == nil: // a mistake of the program, say: there was nothing to decide
+		t.entry(e.Call, bad, "failed", t.line(c.Tool, maxName)+": "+failed, "")
+	case d.Kind == policies.KindAnswer:
+		t.entry(e.Call, good, "answered", t.call(*d), t.paint(quiet, t.rules(d.Decision.Reasons, policies.Allow)))
+	case acts(*d) || d.Decision.Effect == policies.Ask:
+		if failed != "" {
+			t.entry(e.Call, bad, "failed", t.line(c.Tool, maxName)+": "+failed, "")
+			return
+		}
+		t.done[c.Tool]++
+		t.entry(e.Call, good, "done", t.result(c), t.took(c.Duration))
+	case failed != "":
+		t.entry(e.Call, bad, "failed", t.call(*d), failed)
+	default:
+		t.entry(e.Call, good, "allowed", t.call(*d), t.to()+" "+t.labelled(c.Label, 0)+"  "+t.paint(quiet, t.rules(d.Decision.Reasons, policies.Allow)))
+		t.audited(*d)
+	}
+}
+
+// remember notes the trust that each source of a result came with.
+func (t *Timeline) remember(v value.Value) {
+	for _, s := range v.Label.Sources() {
+		if known, ok := t.origins[s]; len(t.origins) < maxOrigins && !ok || ok && v.Label.Trust() < known {
+			t.origins[s] = v.Label.Trust()
+		}
+	}
+	for _, e := range v.Items {
+		t.remember(e)
+	}
+}
+
+// least names the sources of a label that were trusted least: they made it what it is.
+func (t *Timeline) least(l label.Label) string {
+	lowest := label.System
+	for _, s := range l.Sources() {
+		if known, ok := t.origins[s]; ok {
+			lowest = min(lowest, known)
+		}
+	}
+	sources := slices.DeleteFunc(slices.Clone(l.Sources()), func(s label.Source) bool { known, ok := t.origins[s]; return !ok || known > lowest })
+	if len(sources) == 0 {
+		return l.Explain(maxNames)
+	}
+	// A field says more than the whole that it is of.
+	slices.SortStableFunc(sources, func(a, b label.Source) int { return cmp.Compare(len(b.Field), len(a.Field)) })
+	more := ""
+	if len(sources) > 1 {
+		more = fmt.Sprintf(" and %d more", len(sources)-1)
+	}
+	return label.Bottom().WithSources(sources[0]).Explain(1) + more
+}
+
+// took says how long a call took, if that was long.
+func (t *Timeline) took(d time.Duration) string {
+	if d < time.Second {
+		return ""
+	}
+	return d.Round(100 * time.Millisecond).String()
+}
+
+// result shows what a tool that acts returned.
+func (t *Timeline) result(c journal.CallEnded) string {
+	if c.Value == nil {
+		return t.line(c.Tool, maxName)
+	}
+	return t.line(c.Tool, maxName) + " " + t.to() + " " + t.literal(*c.Value, maxValue)
+}
+
+// call shows a call in one line.
+func (t *Timeline) call(d journal.DecisionMade) string {
+	var args []string
+	for _, a := range d.Args {
+		if a.Value.Kind == value.None && t.may(a.Value.Label) {
+			continue
+		}
+		args = append(args, t.line(a.Name, maxName)+" = "+t.literal(a.Value, maxValue/2))
+	}
+	return t.paint(strong, t.line(d.Tool, maxName)) + "(" + strings.Join(args, ", ") + ")"
+}
+
+// endorsed writes what was let through.
+func (t *Timeline) endorsed(e journal.Event, g journal.EndorsementMade) {
+	d := t.pending[e.Call]
+	delete(t.pending, e.Call)
+	text, rules, why := t.line(g.Kind, maxName), "", ""
+	if d != nil {
+		rules = t.rules(d.Decision.Reasons, policies.Allow)
+		for _, a := range d.Args {
+			switch a.Name {
+			case "value":
+				text = t.literal(a.Value, maxValue/2)
+				why += "  " + t.paint(origin, t.source(d.Origins["value"], a.Value.Deep(), d.PC))
+			case "why":
+				if a.Value.Str != "" {
+					why = "  " + t.literal(a.Value, maxValue) + why
+				}
+			}
+		}
+	}
+	from, to := g.From.Trust().String(), g.To.Trust().String()
+	word := "endorsed"
+	if g.Kind == policies.KindDeclassify {
+		word, from, to = "released", t.label(g.From), t.label(g.To)
+	}
+	unit := "bits"
+	if g.Bits == 1 {
+		unit = "bit"
+	}
+	t.entry(e.Call, wait, word, fmt.Sprintf("%s: %s %s %s, %d %s", text, from, t.to(), to, g.Bits, unit), t.paint(quiet, rules)+why)
+}
+
+// approved writes a person's answer.
+func (t *Timeline) approved(e journal.Event, a journal.ApprovalGiven) {
+	d := t.pending[e.Call]
+	if d == nil {
+		d = &journal.DecisionMade{}
+	}
+	by := ""
+	if a.By != "" {
+		by = " by " + t.line(a.By, maxName)
+	}
+	if a.Reason != "" {
+		by += " (" + t.line(a.Reason, maxText) + ")"
+	}
+	tone, ask := good, t.line(a.Ask, maxName)
+	switch a.Verdict {
+	case "refused":
+		tone = bad
+		t.stops = append(t.stops, stop{e.Call, t.line(d.Tool, maxName), ask, "refused" + by})
+	case "waiting":
+		tone = wait
+		t.waiting = append(t.waiting, stop{e.Call, t.line(d.Tool, maxName), ask, cmp.Or(t.line(a.Reason, maxText), "nobody answered")})
+	}
+	t.entry(e.Call, tone, t.line(a.Verdict, wordWidth-1), ask+by, "")
+}

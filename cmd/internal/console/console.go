@@ -1,0 +1,293 @@
+// Package console shows runs to people: the picture of a run as its journal tells it, and the
+// questions that only a person can answer.
+//
+// [Timeline] renders the event stream of one run, live or read back: each call with the
+// arguments that matter and their labels, whether it was allowed, by which rule, and where the value came from
+// that a rule stopped at. The reader is the run's principal: what the principal may not read is shown
+// as "(hidden)", and no text is shown in a way in which it could be taken for another. [Prompt] asks.
+//
+// Without a terminal the picture is plain ASCII and depends on nothing but the events.
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/engine/journal"
+	"callgate/engine/label"
+	"callgate/policies"
+)
+
+// Options are the settings of a [Timeline].
+type Options struct {
+	Look Look
+
+	// Next says, for a run that waits, what to type in order to go on with it; "" says nothing.
+	Next string
+
+	// Show says, at the end of a run, what to type in order to see it again; "" says nothing.
+	Show string
+}
+
+// Timeline writes the picture of one run. It is used by one goroutine at a time.
+type Timeline struct {
+	w    io.Writer
+	err  error
+	opts Options
+	view
+
+	start   time.Time
+	turn    int
+	turns   int
+	mode    string
+	author  *label.Label // of the last turn
+	shown   []shown      // to the model, since the last turn
+	pending map[string]*journal.DecisionMade
+	begun   []string // calls that have started and have no result
+	done    map[string]int
+	stops   []stop
+	waiting []stop
+	origins map[label.Source]label.Trust // the trust that sources of results came with
+}
+
+// shown is something that the model was shown.
+type shown struct {
+	name  string
+	label label.Label
+}
+
+// stop is a call that did not go on, for the summary.
+type stop struct{ call, tool, rules, why string }
+
+// NewTimeline returns a timeline that writes to w.
+func NewTimeline(w io.Writer, o Options) *Timeline {
+	return &Timeline{w: w, opts: o, view: view{Look: o.Look}, pending: map[string]*journal.DecisionMade{}, done: map[string]int{}, origins: map[label.Source]label.Trust{}}
+}
+
+// Close writes what a run that was broken off leaves open, and returns the first error of the
+// writer or of an event that could not be read.
+func (t *Timeline) Close() error {
+	for _, id := range t.begun {
+		tool := ""
+		if d := t.pending[id]; d != nil {
+			tool = d.Tool
+		}
+		t.entry(id, bad, "unknown", t.line(tool, maxName)+": started, and no result is recorded: it may have had its effect", "")
+	}
+	t.begun = nil
+	return t.err
+}
+
+// Event renders the next event.
+func (t *Timeline) Event(e journal.Event) {
+	if e.Redacted() {
+		t.entry(e.Call, quiet, "redacted", string(e.Type), "")
+		return
+	}
+	switch e.Type {
+	case journal.RunStart:
+		t.start = e.Time
+		with(t, e, t.runStarted)
+	case journal.TurnStart:
+		with(t, e, t.turnStarted)
+	case journal.Decided:
+		with(t, e, t.decided)
+	case journal.CallStart:
+		t.begun = append(t.begun, e.Call)
+	case journal.CallResult:
+		with(t, e, t.ended)
+	case journal.Approved:
+		with(t, e, t.approved)
+	case journal.Endorsed:
+		with(t, e, t.endorsed)
+	case journal.Observation:
+		with(t, e, t.observed)
+	case journal.ProgramEnd:
+		with(t, e, t.programEnded)
+	case journal.RunEnd:
+		with(t, e, t.runEnded)
+	}
+}
+
+// with decodes an event and hands it on.
+func with[T any](t *Timeline, e journal.Event, f func(journal.Event, T)) {
+	p, err := journal.Decode[T](e)
+	if err != nil {
+		t.err = cmp.Or(t.err, err)
+		return
+	}
+	f(e, p)
+}
+
+// The columns of the picture.
+const (
+	headWidth = 10 // of a heading's word
+	idWidth   = 8  // of a call's id, the margin included
+	wordWidth = 10 // of what became of it
+	textWidth = 44 // of what it is
+	maxName   = 64 // characters of names that others chose: of tools, rules, files
+	maxValue  = 40 // characters of a value
+	maxText   = 160
+	maxWidth  = 100 // of what is wrapped
+)
+
+// print writes whole lines.
+func (t *Timeline) print(s string) {
+	if _, err := io.WriteString(t.w, s); err != nil {
+		t.err = cmp.Or(t.err, err)
+	}
+}
+
+// head writes a line that begins with a word.
+func (t *Timeline) head(tone tone, word, text string) {
+	t.print(strings.TrimRight(t.paint(tone, pad(word, headWidth))+text, " ") + "\n")
+}
+
+// entry writes the line of a call: its id, what became of it, what it is, and more.
+func (t *Timeline) entry(id string, tone tone, word, text, more string) {
+	s := t.paint(quiet, pad("  "+t.line(id, maxName), idWidth)) + t.paint(tone, pad(word, wordWidth))
+	if more == "" {
+		s += text
+	} else {
+		s += pad(text, textWidth) + "  " + more
+	}
+	t.print(strings.TrimRight(s, " ") + "\n")
+}
+
+// note writes a line below a call.
+func (t *Timeline) note(mark, text string) {
+	t.print(strings.TrimRight(strings.Repeat(" ", idWidth)+pad(mark, 2)+text, " ") + "\n")
+}
+
+// runStarted writes who acts for whom under what.
+func (t *Timeline) runStarted(e journal.Event, r journal.RunStarted) {
+	t.principal, t.mode = r.Principal.Sub, r.Mode
+	t.head(strong, "run", t.line(e.Run, maxName))
+	who := "for nobody: callgate.yaml names no principal"
+	if r.Principal.Sub != "" {
+		who = "for " + t.line(r.Principal.Sub, maxName)
+		if g := r.Principal.Groups; len(g) > 0 {
+			who += " (" + t.line(strings.Join(g, ", "), maxText) + ")"
+		}
+	}
+	t.head(strong, "agent", t.line(r.Agent, maxName)+", "+who)
+	t.head(strong, "tools", t.wrap(r.Tools))
+	t.head(strong, "policies", t.paint(quiet, t.line(shortDigest(r.Revision), maxName)))
+	var rows []row
+	for _, in := range r.Inputs {
+		rows = append(rows, row{name: t.line(in.Name, maxName), value: t.literal(in.Value, maxValue), label: in.Value.Label})
+	}
+	for i, line := range t.table(rows) {
+		word := ""
+		if i == 0 {
+			word = "inputs"
+		}
+		t.head(strong, word, line)
+	}
+}
+
+// wrap writes names, in as many lines as they take.
+func (t *Timeline) wrap(names []string) string {
+	s, width := "", headWidth
+	for i, n := range names {
+		n = t.line(n, maxName)
+		if i > 0 && width+len(n) >= maxWidth {
+			s, width = s+"\n"+strings.Repeat(" ", headWidth), headWidth
+		} else if i > 0 {
+			s += " "
+		}
+		s, width = s+n, width+len(n)+1
+	}
+	return cmp.Or(s, "none")
+}
+
+// shortDigest shortens "sha256:…" to what people compare.
+func shortDigest(s string) string {
+	if kind, hex, ok := strings.Cut(s, ":"); ok && len(hex) > 16 {
+		return kind + ":" + hex[:16]
+	}
+	return s
+}
+
+// turnStarted writes a heading, and what made the author less trusted than before.
+func (t *Timeline) turnStarted(_ journal.Event, s journal.TurnStarted) {
+	t.turn, t.turns = s.Turn, t.turns+1
+	who := "a model that has seen "
+	if t.mode == "program" {
+		who = "written by "
+	}
+	text := pad(t.line(s.File, maxName), idWidth+wordWidth-headWidth) + "  " + who
+	t.print("\n")
+	t.head(strong, fmt.Sprintf("turn %d", s.Turn), text+t.labelled(s.Author, 0))
+	if before := t.author; before != nil && !s.Author.FlowsTo(*before) && !s.Author.SameClass(*before) {
+		cause := ""
+		for _, o := range t.shown {
+			if !o.label.FlowsTo(*before) {
+				cause = ": it was shown " + o.name
+				if words := t.least(o.label); words != "" {
+					cause += " " + t.paint(origin, t.cameFrom(words))
+				}
+				break
+			}
+		}
+		t.head(bad, "  lowered", "from "+t.label(*before)+cause)
+	}
+	t.author, t.shown = &s.Author, nil
+}
+
+// programEnded writes how a program ended if not well, and where the floor rose.
+func (t *Timeline) programEnded(_ journal.Event, p journal.ProgramEnded) {
+	for _, r := range p.Rises {
+		t.entry("", bad, "floor", fmt.Sprintf("everything from here on is %s", t.label(r.Floor)), "")
+		t.note("", t.paint(quiet, t.line(fmt.Sprintf("%s: %s", place(r.Site), r.Why), 0)))
+	}
+	if p.Status == "ok" || p.Status == "answered" {
+		return
+	}
+	text := p.Code
+	if p.Message != "" && t.may(p.Label) {
+		text, _, _ = strings.Cut(p.Message, "\n")
+	}
+	t.entry("", bad, "ended", t.line(text, maxText), "")
+}
+
+// place writes "file:line:col".
+func place(s policies.Site) string {
+	if s.Line == 0 {
+		return s.File
+	}
+	return fmt.Sprintf("%s:%d:%d", s.File, s.Line, s.Column)
+}
+
+// observed writes what the model was shown, or not.
+func (t *Timeline) observed(e journal.Event, o journal.Observed) {
+	rules := ""
+	if d := t.pending[e.Call]; d != nil {
+		rules = t.rules(d.Decision.Reasons, policies.Allow)
+		delete(t.pending, e.Call)
+	}
+	if !o.Shown {
+		t.entry(e.Call, quiet, "hidden", t.line(o.Name, maxName)+" from the model", t.labelled(o.Label, 0)+"  "+t.paint(quiet, t.line(strings.Join(o.Rules, ", "), maxText)))
+		return
+	}
+	name := t.line(o.Name, maxName)
+	t.shown = append(t.shown, shown{name, o.Label})
+	text := hiddenText
+	if t.may(o.Label) {
+		text = t.line(o.Text, textWidth-len(name)-2-len("…"))
+	}
+	more := t.labelled(o.Label, 0) + "  " + t.paint(quiet, rules)
+	if o.Label.Trust() < label.Internal {
+		more += "  " + t.paint(origin, t.cameFrom(t.least(o.Label)))
+	}
+	t.entry(e.Call, quiet, "shown", name+": "+text, more)
+}
+
+// forget takes a call off the list of those that have begun.
+func (t *Timeline) forget(id string) {
+	t.begun = slices.DeleteFunc(t.begun, func(s string) bool { return s == id })
+}

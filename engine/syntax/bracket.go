@@ -38,6 +38,16 @@ var (
 	closeKinds = [...]kind{syntax.RPAREN, syntax.RBRACK, syntax.RBRACE}
 )
 
+func shapeOf(c byte) shape {
+	switch c {
+	case '(', ')':
+		return 0
+	case '[', ']':
+		return 1
+	}
+	return 2
+}
+
 // suspect is a line to go back to.
 type suspect struct {
 	found bool
@@ -52,7 +62,7 @@ type suspect struct {
 const mostRestarts = 16
 
 func (s *scanner) openBracket(c byte) {
-	sh := shape(strings.IndexByte(openers, c))
+	sh := shapeOf(c)
 	s.brackets.open = append(s.brackets.open, bracket{sh, s.line, s.col(s.i)})
 	s.brackets.count[sh]++
 	s.i++
@@ -61,10 +71,10 @@ func (s *scanner) openBracket(c byte) {
 
 func (s *scanner) closeBracket(c byte) {
 	b := &s.brackets
-	sh := shape(strings.IndexByte(closers, c))
+	sh := shapeOf(c)
 	s.i++
 	if len(b.open) == 0 {
-		s.report(s.i-1, fmt.Sprintf("got '%c' with no '%c' open", c, openers[sh]), "remove it, or open the bracket")
+		s.report(s.i-1, fmt.Sprintf("got '%c' with no '%c' open, want the bracket that it closes", c, openers[sh]), "remove it, or open the bracket")
 		return
 	}
 	if top := b.open[len(b.open)-1]; top.shape != sh {
@@ -98,13 +108,21 @@ func (s *scanner) neverClosed(open []bracket, where string) {
 	for i := len(open) - 1; i >= 0 && len(missing) < cap(missing); i-- {
 		missing = append(missing, closers[open[i].shape])
 	}
-	s.errs.add(in.line, in.col, fmt.Sprintf("'%c' is never closed", openers[in.shape]),
+	s.errs.add(in.line, in.col, fmt.Sprintf("'%c' is never closed, want '%c'", openers[in.shape], closers[in.shape]),
 		fmt.Sprintf("add '%s' %s", missing, where))
 }
 
-// closeTo makes up closing brackets until n are open.
+// closeTo makes up closing brackets until n are open. A colon that ends the line stays behind them:
+// what lacks the bracket is the first line of a block.
 func (s *scanner) closeTo(n int, emit bool) {
 	b := &s.brackets
+	last := len(s.toks) - 1
+	colon := emit && n == 0 && last >= 0 && s.toks[last].kind == syntax.COLON
+	var held token
+	if colon {
+		held = s.toks[last]
+		s.toks = s.toks[:last]
+	}
 	for len(b.open) > n {
 		sh := b.open[len(b.open)-1].shape
 		b.open = b.open[:len(b.open)-1]
@@ -113,6 +131,9 @@ func (s *scanner) closeTo(n int, emit bool) {
 			s.emit(closeKinds[sh], s.i, isKnown)
 		}
 	}
+	if colon && !s.stopped {
+		s.toks = append(s.toks, held)
+	}
 	if n == 0 {
 		b.suspect.found = false
 	}
@@ -120,8 +141,9 @@ func (s *scanner) closeTo(n int, emit bool) {
 
 // abandon is asked at the first token of each line within brackets, whose indentation is
 // col. If the line begins with a word that can begin only a statement, the
-// brackets were never closed: abandon reports and closes them before the line, and returns true. If
-// the line merely looks like a statement, abandon remembers it.
+// brackets were never closed: abandon closes them, and returns true. The scanner is then at the beginning of the
+// line where they seem to have ended, this one or one before. If the line merely looks like a statement, abandon
+// remembers it.
 func (s *scanner) abandon(col int) bool {
 	b := &s.brackets
 	w, rest := leadingWord(s.src[s.i:])
@@ -130,39 +152,55 @@ func (s *scanner) abandon(col int) bool {
 	}
 	k := keyword(w)
 	named := strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "==")
-	if onlyStatement(k) && !named {
+	switch {
+	case onlyStatement(k) && !named:
+		if b.suspect.found {
+			s.goBack()
+			return true
+		}
 		s.neverClosed(b.open, fmt.Sprintf("before line %d", s.line))
 		s.closeTo(0, true)
 		s.emit(syntax.NEWLINE, s.i, isKnown)
+		s.i = s.start
 		return true
-	}
-	if b.suspect.found || b.restarts >= mostRestarts || col > s.levels[len(s.levels)-1].col || !likeStatement(k, rest) {
-		return false
-	}
-	b.suspect = suspect{
-		found: true, start: s.start, line: s.line,
-		toks: len(s.toks), errs: len(s.errs.list), open: append([]bracket(nil), b.open...),
+	case !b.suspect.found && b.restarts < mostRestarts && (col <= s.levels[len(s.levels)-1].col || s.afterColon()) && likeStatement(k, rest):
+		b.suspect = suspect{
+			found: true, start: s.start, line: s.line,
+			toks: len(s.toks), errs: len(s.errs.list), open: append([]bracket(nil), b.open...),
+		}
 	}
 	return false
+}
+
+// afterColon reports whether the line before ended in a colon, but not in braces: like the
+// first line of a block.
+func (s *scanner) afterColon() bool {
+	return s.brackets.open[len(s.brackets.open)-1].shape != shapeOf('{') && s.toks[len(s.toks)-1].kind == syntax.COLON
 }
 
 // endBrackets is asked at the end of the file, and reports brackets that are still
 // open. If there is a line where they seem to have ended, it goes back there and returns true.
 func (s *scanner) endBrackets() bool {
 	b := &s.brackets
-	if len(b.open) == 0 {
+	switch {
+	case len(b.open) == 0:
 		return false
-	}
-	if s.cut {
-		s.closeTo(0, true)
-		return false
-	}
-	at := b.suspect
-	if !at.found {
+	case s.cut: // by a string, which was reported
+	case b.suspect.found:
+		s.goBack()
+		return true
+	default:
 		s.neverClosed(b.open, "where it ends")
-		s.closeTo(0, true)
-		return false
 	}
+	s.closeTo(0, true)
+	return false
+}
+
+// goBack closes the brackets that were open at the suspect, and has the
+// text scanned again from there.
+func (s *scanner) goBack() {
+	b := &s.brackets
+	at := b.suspect
 	b.restarts++
 	s.toks, s.errs.list = s.toks[:at.toks], s.errs.list[:at.errs]
 	s.i, s.start, s.line, s.wide = at.start, at.start, at.line, 0
@@ -174,7 +212,6 @@ func (s *scanner) endBrackets() bool {
 	s.neverClosed(b.open, fmt.Sprintf("before line %d", at.line))
 	s.closeTo(0, true)
 	s.emit(syntax.NEWLINE, s.i, isKnown)
-	return true
 }
 
 // leadingWord returns the ASCII word that s begins with, and what follows it

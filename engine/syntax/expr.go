@@ -101,7 +101,7 @@ func (p *parser) cond(x syntax.Expr) syntax.Expr {
 	test := p.binary(levelOr)
 	h = max(h, p.h)
 	if p.tok != syntax.ELSE {
-		p.report(at, "conditional expression without else, want x if y else z", "add else None, or write an if statement")
+		p.report(at, "got a conditional expression without else, want x if y else z", "add else None, or write an if statement")
 		return x
 	}
 	elsePos := p.next()
@@ -120,7 +120,7 @@ func (p *parser) lambda(cond bool) syntax.Expr {
 	var params []syntax.Expr
 	h := 0
 	if p.tok != syntax.COLON {
-		params = p.params(false)
+		params = p.params(syntax.COLON)
 		h = p.h
 	}
 	p.expect(syntax.COLON)
@@ -186,7 +186,7 @@ func (p *parser) binary(least int8) syntax.Expr {
 		}
 		y := p.binary(level + 1)
 		p.tall(max(h, p.h))
-		x = &syntax.BinaryExpr{X: x, OpPos: pos, Op: op, Y: y}
+		x = p.newBinary(x, pos, op, y)
 	}
 }
 
@@ -230,7 +230,9 @@ func (p *parser) operand() syntax.Expr {
 			h := p.h
 			id := p.ident()
 			p.tall(h)
-			x = p.newDot(syntax.DotExpr{Dot: dot, X: x, Name: id})
+			d := node(&p.dots)
+			d.Dot, d.X, d.Name = dot, x, id
+			x = d
 		case syntax.LBRACK:
 			x = p.index(x)
 		case syntax.LPAREN:
@@ -239,7 +241,9 @@ func (p *parser) operand() syntax.Expr {
 			args := p.args()
 			p.tall(max(h, p.h))
 			rparen := p.expect(syntax.RPAREN)
-			x = p.newCall(syntax.CallExpr{Fn: x, Lparen: lparen, Args: args, Rparen: rparen})
+			call := node(&p.calls)
+			call.Fn, call.Lparen, call.Args, call.Rparen = x, lparen, args, rparen
+			x = call
 		case syntax.STARSTAR:
 			p.refuse(refusedPower)
 			p.next()
@@ -263,7 +267,9 @@ func (p *parser) index(x syntax.Expr) syntax.Expr {
 		h = max(h, p.h)
 		if p.tok == syntax.RBRACK {
 			p.tall(h)
-			return &syntax.IndexExpr{X: x, Lbrack: lbrack, Y: y, Rbrack: p.next()}
+			index := node(&p.indexes)
+			index.X, index.Lbrack, index.Y, index.Rbrack = x, lbrack, y, p.next()
+			return index
 		}
 		lo = y
 	}
@@ -305,7 +311,7 @@ func (p *parser) args() []syntax.Expr {
 			p.push(&syntax.UnaryExpr{OpPos: pos, Op: op, X: x})
 			continue
 		}
-		if p.tok > syntax.STARSTAR && p.tok < fstring && p.peek() == syntax.EQ {
+		if isKeyword(p.tok) && p.peek() == syntax.EQ {
 			p.keywordAsName()
 			p.push(p.ident())
 			p.next()
@@ -322,7 +328,7 @@ func (p *parser) args() []syntax.Expr {
 			eq := p.next()
 			y := p.test()
 			p.h++
-			x = &syntax.BinaryExpr{X: x, OpPos: eq, Op: syntax.EQ, Y: y}
+			x = p.newBinary(x, eq, syntax.EQ, y)
 		case syntax.FOR:
 			p.refuse(refusedGenerator)
 			p.clauses(syntax.RPAREN)
@@ -340,10 +346,12 @@ func (p *parser) primary() syntax.Expr {
 	case syntax.IDENT:
 		p.h = 1
 		return p.ident()
-	case syntax.INT, syntax.FLOAT, syntax.STRING, syntax.BYTES, fstring:
+	case syntax.INT, syntax.FLOAT:
+		return p.literal()
+	case syntax.STRING, syntax.BYTES, fstring:
 		x := p.literal()
 		if p.tok == syntax.STRING || p.tok == syntax.BYTES || p.tok == fstring {
-			p.adjacent(x)
+			p.adjacent()
 		}
 		return x
 	case syntax.LPAREN:
@@ -359,7 +367,7 @@ func (p *parser) primary() syntax.Expr {
 // ident parses a name. A keyword in its place is reported and taken for one.
 func (p *parser) ident() *syntax.Ident {
 	if p.tok != syntax.IDENT {
-		if p.tok < syntax.AND || p.tok >= fstring {
+		if !isKeyword(p.tok) {
 			p.unexpected("a name")
 		}
 		p.keywordAsName()
@@ -371,8 +379,9 @@ func (p *parser) ident() *syntax.Ident {
 // literal parses one literal.
 func (p *parser) literal() *syntax.Literal {
 	p.h = 1
-	t := p.toks[p.i]
-	lit := syntax.Literal{Token: t.kind}
+	lit := node(&p.lits)
+	t := &p.toks[p.i]
+	lit.Token = t.kind
 	switch t.kind {
 	case syntax.STRING, syntax.BYTES:
 		var value string
@@ -380,7 +389,7 @@ func (p *parser) literal() *syntax.Literal {
 		lit.Value = value
 	case fstring:
 		p.refuse(refusedFString)
-		lit = syntax.Literal{Token: syntax.STRING, Value: ""}
+		lit.Token, lit.Value = syntax.STRING, ""
 	case syntax.INT:
 		if lit.Raw = p.text(); t.flag&isKnown == 0 {
 			lit.Value = intValue(lit.Raw)
@@ -389,13 +398,13 @@ func (p *parser) literal() *syntax.Literal {
 		if lit.Raw = p.text(); t.flag&isKnown == 0 {
 			f, err := strconv.ParseFloat(lit.Raw, 64)
 			if err != nil {
-				p.report(p.i, "number "+clip(lit.Raw)+" is beyond the range of a float", "write float(\"inf\") for infinity")
+				p.report(p.i, "number "+clip(lit.Raw)+" is beyond the range of a float, want at most 1.8e308", "write float(\"inf\") for infinity")
 			}
 			lit.Value = f
 		}
 	}
 	lit.TokenPos = p.next()
-	return p.newLiteral(lit)
+	return lit
 }
 
 // paren parses what begins with a parenthesis: an empty tuple, or an expression.

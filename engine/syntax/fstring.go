@@ -11,16 +11,17 @@ func (s *scanner) fstring(off int) {
 	end := -1
 	if off >= s.flat {
 		f := fields{src: s.src}
-		end = f.literal(s.i, true, 0)
-	}
-	if end < 0 {
-		// Every further attempt on these lines could run as far and in vain.
-		s.flat = len(s.src)
-		if q := s.src[s.i : s.i+1]; !strings.HasPrefix(s.src[s.i:], q+q+q) {
-			if n := strings.IndexAny(s.src[s.i:], "\r\n"); n >= 0 {
-				s.flat = s.i + n
+		if end = f.literal(s.i, true, 0); end < 0 {
+			// Every further attempt on these lines could run as far and in vain.
+			s.flat = len(s.src)
+			if q := s.src[s.i : s.i+1]; !strings.HasPrefix(s.src[s.i:], q+q+q) {
+				if n := strings.IndexAny(s.src[s.i:], "\r\n"); n >= 0 {
+					s.flat = s.i + n
+				}
 			}
 		}
+	}
+	if end < 0 {
 		s.quoted(fstring, off, 0)
 		return
 	}

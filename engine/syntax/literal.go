@@ -33,7 +33,7 @@ func (s *scanner) number() {
 			i++
 		}
 		if i == first {
-			problem, hint = "no digits after "+clip(src[off:i]), "write hexadecimal as 0xff, octal as 0o17, binary as 0b101"
+			problem, hint = "got no digits after "+clip(src[off:i])+", want some", "write hexadecimal as 0xff, octal as 0o17, binary as 0b101"
 		} else if bits := (i - first) * bitsOf(base); bits > mostIntBits {
 			problem, hint = tooWide(i-first), "pass a value that large in as an input"
 		}
@@ -51,13 +51,13 @@ func (s *scanner) number() {
 				i++
 			}
 			if first := i; digits(src, i) == first {
-				problem, hint = "no digits in the exponent", "write floats as 1.5e10"
+				problem, hint = "got no digits in the exponent, want some", "write floats as 1.5e10"
 			} else {
 				i = digits(src, i)
 			}
 		}
 		if k == syntax.INT && src[off] == '0' && strings.Trim(src[off:whole], "0") != "" {
-			problem, hint = "int with a leading 0", "leave the leading 0 out"
+			problem, hint = "got a leading 0, want none", "leave the leading 0 out"
 			if octal := strings.TrimLeft(src[off:whole], "0"); !strings.ContainsAny(octal, "89") {
 				hint += "; octal is written 0o" + clip(octal)
 			}
@@ -94,7 +94,7 @@ func (s *scanner) numberTail(off int) (problem, hint string) {
 	s.skipNumber()
 	switch w {
 	case "j", "J":
-		return "no complex numbers", "keep the real and the imaginary part in two floats"
+		return "got a complex number, want an int or a float", "keep the real and the imaginary part in two floats"
 	case "l", "L", "n":
 		return "got a suffix, want digits only", "leave the suffix out: an int has any size"
 	}
@@ -112,7 +112,7 @@ func (s *scanner) skipNumber() {
 }
 
 func tooWide(n int) string {
-	return fmt.Sprintf("%d digits, want an int of at most 64 KiB", n)
+	return fmt.Sprintf("got %d digits, want an int of at most 64 KiB", n)
 }
 
 func isBase(c byte) bool { c |= 0x20; return c == 'x' || c == 'o' || c == 'b' }
@@ -223,13 +223,16 @@ func (s *scanner) quoted(k kind, off int, flag uint8) {
 	flag, closed := s.body(quote, flag)
 	switch {
 	case closed:
+		if flag&isTriple == 0 && s.i < len(s.src) && class[s.src[s.i]] == letter {
+			flag |= s.apostrophe(quote)
+		}
 	case flag&isTriple != 0:
 		s.cut = true
 		flag |= isKnown
-		s.errs.add(line, col, "string is never closed", fmt.Sprintf("add %s where it ends", strings.Repeat(string(rune(quote)), 3)))
+		s.errs.add(line, col, fmt.Sprintf("string is never closed, want %[1]c%[1]c%[1]c", quote), "add them where it ends")
 	default:
 		flag |= isKnown
-		s.errs.add(line, col, "string is not closed on its line",
+		s.errs.add(line, col, fmt.Sprintf("string is not closed on its line, want %c", quote),
 			fmt.Sprintf("add %c where it ends; a string of several lines is written in three quotes, a line break as \\n", quote))
 		s.unread(off)
 	}
@@ -283,6 +286,31 @@ func (s *scanner) body(quote byte, flag uint8) (_ uint8, closed bool) {
 	return flag, false
 }
 
+// apostrophe is called where a letter follows a string directly. Unless that is a keyword or the
+// prefix of another string, the quote was hardly meant to end the string: "it's" in single quotes.
+func (s *scanner) apostrophe(quote byte) (flag uint8) {
+	w, _ := leadingWord(s.src[s.i:])
+	prefix := len(w) <= 2 && strings.Trim(w, "rRbBfFuU") == "" && (s.next(len(w), '"') || s.next(len(w), '\''))
+	if prefix || keyword(w) != syntax.IDENT {
+		return 0
+	}
+	s.report(s.i, "got "+clip(w)+" right after a string, want an operator or ','",
+		fmt.Sprintf(`within a string write \%[1]c for %[1]c, or the other quotes around it`, quote))
+	s.i += len(w)
+	rest := s.src[s.i:]
+	if n := strings.IndexAny(rest, "\r\n"); n >= 0 {
+		rest = rest[:n]
+	}
+	if n := strings.LastIndexByte(rest, quote); n >= 0 { // whatever is between is hard to tell
+		for end := s.i + n + 1; s.i < end; s.i++ {
+			if s.src[s.i]&0xc0 == 0x80 {
+				s.wide++
+			}
+		}
+	}
+	return isKnown
+}
+
 // unread gives back what follows an unclosed string on its line: the brackets that
 // close open ones, with a comma or colon. They were hardly meant to be in the string.
 func (s *scanner) unread(off int) {
@@ -311,7 +339,7 @@ func (s *scanner) unread(off int) {
 
 // stringValue returns the value of a string or bytes literal, and its text with
 // every line ending as \n. Of invalid escapes, the first is reported.
-func (p *parser) stringValue(t token) (value, raw string) {
+func (p *parser) stringValue(t *token) (value, raw string) {
 	raw = p.src[t.off:t.end]
 	if t.flag&isKnown != 0 {
 		return "", raw
@@ -403,7 +431,7 @@ func unescape(text string, bytes bool) (value string, bad int, problem, hint str
 			i += size
 		default:
 			r, _ := utf8.DecodeRuneInString(text[i+1:])
-			return "", i, fmt.Sprintf("invalid escape \\%s", printable(string(r))),
+			return "", i, fmt.Sprintf("escape \\%s means nothing, want one such as \\n", printable(string(r))),
 				`for a backslash itself write \\, or r"…" around the whole string, as for a regular expression`
 		}
 	}
@@ -413,7 +441,7 @@ func unescape(text string, bytes bool) (value string, bad int, problem, hint str
 func badByte(esc string, v int, bytes bool) (problem, hint string) {
 	switch {
 	case v > 255:
-		return "escape " + esc + " is more than a byte", `write at most \377`
+		return "escape " + esc + " is more than a byte, want one", `write at most \377`
 	case v > 127 && !bytes:
 		return "escape " + esc + " is not ASCII, want a code point in a string",
 			fmt.Sprintf(`write \u%04x for U+%04X, or b"…" for bytes`, v, v)
@@ -425,7 +453,7 @@ func badByte(esc string, v int, bytes bool) (problem, hint string) {
 func badRune(esc string, v uint64) (problem, hint string) {
 	switch {
 	case v > unicode.MaxRune:
-		return "escape " + esc + " is beyond the last code point", `write at most \U0010ffff`
+		return "escape " + esc + " is beyond the last code point, want a code point", `write at most \U0010ffff`
 	case !utf8.ValidRune(rune(v)):
 		return "escape " + esc + " is half of a surrogate pair, want a code point", `write the character itself, or \U and its eight digits`
 	}

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"fmt"
+	"sync"
 
 	"go.starlark.net/syntax"
 )
@@ -24,33 +25,66 @@ type parser struct {
 	first  int  // the first token of the line, or of the clause, that is being parsed
 	broken bool // the statement before this one failed: a clause of it may follow
 
+	switched bool // a switch or match statement was refused
+
 	depth int // how deep the parser is within the tree
 	most  int // the greatest depth allowed
 	h     int // the height of the node parsed last
 
 	stack []syntax.Expr // elements of lists that are being parsed
+	stmts []syntax.Stmt // statements of blocks that are being parsed
 
-	idents []syntax.Ident   // room for each IDENT token
-	lits   []syntax.Literal // … for each literal
-	calls  []syntax.CallExpr
-	dots   []syntax.DotExpr
-	room   []syntax.Expr // … for the elements of lists
+	// Room for nodes of the kinds that are most frequent.
+	idents   []syntax.Ident
+	lits     []syntax.Literal
+	calls    []syntax.CallExpr
+	dots     []syntax.DotExpr
+	binaries []syntax.BinaryExpr
+	indexes  []syntax.IndexExpr
+	elems    []syntax.Expr
 }
 
-func newParser(src string, name *string, toks []token, limits Limits, errs *errorList) *parser {
-	p := &parser{src: src, name: name, errs: errs, toks: toks, tok: toks[0].kind, most: limits.Depth}
-	var count [128]int
-	for i := range toks {
-		count[toks[i].kind]++
+// parsers keeps the memory of stacks, as scanners does that of tokens.
+var parsers = sync.Pool{New: func() any { return new(parser) }}
+
+// reset prepares the parser for the tokens of a file. It makes room for the nodes that they can
+// become: one allocation for all nodes of a kind, instead of one each. Where tokens only may become a
+// node, the room is bounded, since all of it lives as long as the tree.
+func (p *parser) reset(src string, name *string, toks []token, limits Limits, errs *errorList) {
+	*p = parser{
+		src: src, name: name, errs: errs, toks: toks, tok: toks[0].kind, most: limits.Depth,
+		stack: p.stack[:0], stmts: p.stmts[:0],
 	}
-	// One allocation for all nodes of a kind, instead of one each. Some
-	// parentheses are not calls, so there may be room to spare.
+	var count [128]int
+	binary := 0
+	for i := range toks {
+		k := toks[i].kind
+		count[k]++
+		if levels[k] != 0 || k == syntax.EQ {
+			binary++
+		}
+	}
+	const most = 64
 	p.idents = make([]syntax.Ident, 0, count[syntax.IDENT])
 	p.lits = make([]syntax.Literal, 0, count[syntax.STRING]+count[syntax.INT]+count[syntax.FLOAT]+count[syntax.BYTES])
-	p.calls = make([]syntax.CallExpr, 0, min(count[syntax.LPAREN], 64))
 	p.dots = make([]syntax.DotExpr, 0, count[syntax.DOT])
-	p.room = make([]syntax.Expr, 0, min(count[syntax.COMMA]+count[syntax.LPAREN]+count[syntax.LBRACK], 256))
-	return p
+	p.calls = make([]syntax.CallExpr, 0, min(count[syntax.LPAREN], most))
+	p.binaries = make([]syntax.BinaryExpr, 0, min(binary, most))
+	p.indexes = make([]syntax.IndexExpr, 0, min(count[syntax.LBRACK], most))
+	p.elems = make([]syntax.Expr, 0, min(count[syntax.COMMA]+count[syntax.LPAREN]+count[syntax.LBRACK], 4*most))
+}
+
+// release gives the parser's memory back. It keeps no part of the tree.
+func (p *parser) release() {
+	const most = 1 << 10
+	stack, stmts := p.stack[:cap(p.stack)], p.stmts[:cap(p.stmts)]
+	if len(stack) > most || len(stmts) > most {
+		stack, stmts = nil, nil
+	}
+	clear(stack)
+	clear(stmts)
+	*p = parser{stack: stack, stmts: stmts}
+	parsers.Put(p)
 }
 
 // pos returns the position of token i.
@@ -160,25 +194,24 @@ func (p *parser) file() (stmts []syntax.Stmt) {
 
 // block parses statements up to the end of a block or of the file.
 func (p *parser) block() []syntax.Stmt {
-	var stmts []syntax.Stmt
-	height := 0
+	base, h := len(p.stmts), 0
 	for p.tok != syntax.OUTDENT && p.tok != syntax.EOF {
-		stmts, height = p.attempt(stmts, height)
+		h = p.attempt(h)
 	}
-	p.h = height
-	return stmts
+	p.h = h
+	return p.takeStmts(base)
 }
 
 // attempt parses statements up to the end of the block, or up to and including one that
-// fails.
-func (p *parser) attempt(before []syntax.Stmt, h int) (stmts []syntax.Stmt, height int) {
-	depth, stacked := p.depth, len(p.stack)
-	stmts, height = before, h
+// fails. It returns the height of the highest, and h at least.
+func (p *parser) attempt(h int) (height int) {
+	depth, stack, stmts := p.depth, len(p.stack), len(p.stmts)
+	height = h
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case bailout:
-			p.depth, p.stack = depth, p.stack[:stacked]
+			p.depth, p.stack, p.stmts = depth, p.stack[:stack], p.stmts[:stmts]
 			p.resync()
 		default:
 			panic(r)
@@ -189,10 +222,10 @@ func (p *parser) attempt(before []syntax.Stmt, h int) (stmts []syntax.Stmt, heig
 			p.next()
 			continue
 		}
-		stmts = p.stmt(stmts)
+		p.stmt()
 		height = max(height, p.h)
 	}
-	return stmts, height
+	return height
 }
 
 // resync takes up what is left of a line that failed at the current token: the
@@ -322,49 +355,46 @@ func (p *parser) push(x syntax.Expr) { p.stack = append(p.stack, x) }
 
 // take returns the elements pushed since the stack had n, or nil if there are none.
 func (p *parser) take(n int) []syntax.Expr {
-	elems := p.stack[n:]
-	if len(elems) == 0 {
+	list := p.stack[n:]
+	if len(list) == 0 {
 		return nil
 	}
-	if cap(p.room)-len(p.room) < len(elems) {
-		p.room = make([]syntax.Expr, 0, max(64, len(elems)))
+	if cap(p.elems)-len(p.elems) < len(list) {
+		p.elems = make([]syntax.Expr, 0, max(64, len(list)))
 	}
-	k := len(p.room)
-	p.room = append(p.room, elems...)
+	k := len(p.elems)
+	p.elems = append(p.elems, list...)
 	p.stack = p.stack[:n]
-	return p.room[k:len(p.room):len(p.room)]
+	return p.elems[k:len(p.elems):len(p.elems)]
 }
 
-// newIdent returns an identifier. There is room for one for each IDENT token; keywords that are
-// taken for names need more.
+// takeStmts returns the statements parsed since there were n, or nil if there are none.
+func (p *parser) takeStmts(n int) []syntax.Stmt {
+	list := append([]syntax.Stmt(nil), p.stmts[n:]...)
+	p.stmts = p.stmts[:n]
+	return list
+}
+
+// node returns the address of the next zero node in a room. A room without space is
+// left to the nodes in it, and a new one begun.
+func node[T any](room *[]T) *T {
+	n := len(*room)
+	if n == cap(*room) {
+		n = 0
+		*room = make([]T, 0, 32)
+	}
+	*room = (*room)[:n+1]
+	return &(*room)[n]
+}
+
 func (p *parser) newIdent(pos syntax.Position, name string) *syntax.Ident {
-	if len(p.idents) == cap(p.idents) {
-		p.idents = make([]syntax.Ident, 0, 8)
-	}
-	p.idents = append(p.idents, syntax.Ident{NamePos: pos, Name: name})
-	return &p.idents[len(p.idents)-1]
+	x := node(&p.idents)
+	x.NamePos, x.Name = pos, name
+	return x
 }
 
-func (p *parser) newLiteral(lit syntax.Literal) *syntax.Literal {
-	if len(p.lits) == cap(p.lits) {
-		p.lits = make([]syntax.Literal, 0, 8)
-	}
-	p.lits = append(p.lits, lit)
-	return &p.lits[len(p.lits)-1]
-}
-
-func (p *parser) newCall(call syntax.CallExpr) *syntax.CallExpr {
-	if len(p.calls) == cap(p.calls) {
-		p.calls = make([]syntax.CallExpr, 0, 64)
-	}
-	p.calls = append(p.calls, call)
-	return &p.calls[len(p.calls)-1]
-}
-
-func (p *parser) newDot(dot syntax.DotExpr) *syntax.DotExpr {
-	if len(p.dots) == cap(p.dots) {
-		p.dots = make([]syntax.DotExpr, 0, 8)
-	}
-	p.dots = append(p.dots, dot)
-	return &p.dots[len(p.dots)-1]
+func (p *parser) newBinary(x syntax.Expr, pos syntax.Position, op kind, y syntax.Expr) *syntax.BinaryExpr {
+	b := node(&p.binaries)
+	b.X, b.OpPos, b.Op, b.Y = x, pos, op, y
+	return b
 }

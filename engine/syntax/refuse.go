@@ -212,6 +212,7 @@ func (p *parser) isCase(i int) bool {
 
 func (p *parser) refusedMatch() syntax.Stmt {
 	p.refuse(refusedMatch)
+	p.switched = true
 	p.next()
 	p.expr(true)
 	p.expect(syntax.COLON)
@@ -281,7 +282,10 @@ func (p *parser) habit() bool {
 	if !ok {
 		return false
 	}
-	p.refuse(r)
+	if word != "case" || !p.switched { // what was said of the switch holds for its cases
+		p.refuse(r)
+	}
+	p.switched = p.switched || word == "switch"
 	p.next()
 	switch word {
 	case "print", "assert", "exec", "throw", "echo":
@@ -331,8 +335,12 @@ func (p *parser) refusedPrimary() syntax.Expr {
 	return p.newIdent(p.pos(at), "_")
 }
 
-// adjacent refuses the literals that follow one directly.
-func (p *parser) adjacent(first syntax.Expr) {
+// adjacent refuses the strings that follow one directly. A string on a new line before a
+// colon is left alone: it is a key, and the comma before it is missing.
+func (p *parser) adjacent() {
+	if p.peek() == syntax.COLON && p.toks[p.i].line > p.toks[p.i-1].line {
+		return
+	}
 	if p.toks[p.i-1].flag&isKnown == 0 {
 		p.refuse(refusedAdjacent)
 	}
@@ -352,7 +360,7 @@ func (p *parser) noValue(set *bool) {
 	case syntax.EQ:
 		p.fail("got '=', want ':'", "write {\"key\": value}, or dict(key=value)")
 	default:
-		p.unexpected("':'")
+		p.fail("got "+p.describe(p.toks[p.i])+", want ':'", "write {\"key\": value}")
 	}
 }
 
@@ -431,8 +439,12 @@ func (p *parser) hint() string {
 		return "a comprehension stands by itself in brackets: [f(x) for x in xs]"
 	case syntax.LAMBDA:
 		return "write parentheses: (lambda x: x)"
-	case walrus:
-		return refusedWalrus.hint
+	case fatArrow:
+		return "write lambda x: x + 1"
+	case syntax.GTGT:
+		if p.i == p.first {
+			return "remove the prompt >>>"
+		}
 	case syntax.SEMI:
 		return "write a comma between elements, a statement on each line"
 	case syntax.COMMA:
@@ -441,13 +453,11 @@ func (p *parser) hint() string {
 		return "only arguments of a call are unpacked: f(*xs, **d)"
 	case arrow:
 		return refusedAnnotation.hint
-	case syntax.RPAREN, syntax.RBRACK, syntax.RBRACE:
-		return "write what is missing before it"
 	case syntax.INT, syntax.FLOAT, syntax.STRING, syntax.BYTES, fstring, syntax.IDENT:
 		return "put an operator or a comma between the two"
 	}
-	if p.tok >= syntax.AND && p.tok <= syntax.YIELD {
+	if isKeyword(p.tok) {
 		return fmt.Sprintf("'%s' is a word of the language: write it where it belongs, or use another name", spell(p.tok))
 	}
-	return ""
+	return fmt.Sprintf("write what is missing before '%s', or leave it out", spell(p.tok))
 }

@@ -18,7 +18,7 @@ type scanner struct {
 	errs   *errorList
 
 	toks    []token
-	stopped bool // at a limit: the tokens are not worth parsing
+	stopped bool // at a limit, or after too many errors: the tokens are not worth parsing
 
 	i     int   // offset of the next byte
 	line  int32 // its line, from 1
@@ -83,7 +83,15 @@ func (s *scanner) emitAt(k kind, off int, line, col int32, flag uint8) {
 		s.stopped = true
 		return
 	}
-	s.toks = append(s.toks, token{off: int32(off), end: int32(s.i), line: line, col: col, kind: k, flag: flag})
+	n := len(s.toks)
+	if n < cap(s.toks) {
+		s.toks = s.toks[:n+1]
+	} else {
+		s.toks = append(s.toks, token{})
+	}
+	// Field by field: a literal would be built on the stack, and the copy from there stalls.
+	t := &s.toks[n]
+	t.off, t.end, t.line, t.col, t.kind, t.flag = int32(off), int32(s.i), line, col, k, flag
 }
 
 // newline consumes an end of line: LF, CR or both.
@@ -106,6 +114,10 @@ func (s *scanner) scan() {
 	}
 	fresh := true // nothing of the line was scanned yet
 	for !s.stopped {
+		if s.errs.over {
+			s.stopped = true
+			return
+		}
 		began, blank := fresh, false
 		if fresh {
 			fresh = false
@@ -198,7 +210,10 @@ func (s *scanner) indentation() (blank bool) {
 			return true
 		}
 	}
-	if len(s.brackets.open) > 0 && !s.abandon(col) {
+	if len(s.brackets.open) > 0 {
+		if s.abandon(col) {
+			return s.indentation()
+		}
 		return false
 	}
 
@@ -401,7 +416,9 @@ func (s *scanner) punctuation(c byte) {
 	case '~':
 		k = syntax.TILDE
 	case '=':
-		k, n = either(eq, syntax.EQL, syntax.EQ)
+		if k, n = either(eq, syntax.EQL, syntax.EQ); s.next(1, '>') {
+			k, n = fatArrow, 2
+		}
 	case '+':
 		k, n = either(eq, syntax.PLUS_EQ, syntax.PLUS)
 	case '-':

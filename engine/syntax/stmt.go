@@ -6,40 +6,47 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// stmt parses a statement, or a line of simple ones.
-func (p *parser) stmt(stmts []syntax.Stmt) []syntax.Stmt {
+// stmt parses a statement, or a line of simple ones, and appends it to p.stmts.
+func (p *parser) stmt() {
 	p.first = p.i
 	broken := p.broken
 	p.broken = false
+	if isKeyword(p.tok) && p.peek() == syntax.EQ {
+		p.simple()
+		return
+	}
+	var stmt syntax.Stmt
 	switch p.tok {
 	case syntax.DEF:
-		return append(stmts, p.def())
+		stmt = p.def()
 	case syntax.IF:
-		return append(stmts, p.ifStmt())
+		stmt = p.ifStmt()
 	case syntax.FOR:
-		return append(stmts, p.forStmt())
+		stmt = p.forStmt()
 	case syntax.WHILE:
-		return append(stmts, p.whileStmt())
+		stmt = p.whileStmt()
 	case syntax.ELIF, syntax.ELSE, syntax.EXCEPT, syntax.FINALLY:
 		if !broken {
 			p.reportStray()
 		}
 		p.clause()
 		p.broken = broken
-		return append(stmts, p.standIn())
+		stmt = p.standIn()
 	case syntax.INDENT:
 		p.report(p.i, "got a deeper indentation, want that of the line above",
 			"only a line after one that ends in ':' is indented deeper")
 		p.deeper()
-		return append(stmts, p.standIn())
+		stmt = p.standIn()
 	case syntax.CLASS, syntax.TRY, syntax.WITH, syntax.ASYNC, at:
-		return append(stmts, p.refusedBlock())
-	case syntax.IDENT:
-		if p.isMatch() {
-			return append(stmts, p.refusedMatch())
+		stmt = p.refusedBlock()
+	default:
+		if p.tok != syntax.IDENT || !p.isMatch() {
+			p.simple()
+			return
 		}
+		stmt = p.refusedMatch()
 	}
-	return p.simple(stmts)
+	p.stmts = append(p.stmts, stmt)
 }
 
 // standIn returns a statement in place of one that was refused.
@@ -50,6 +57,9 @@ func (p *parser) standIn() syntax.Stmt {
 func (p *parser) def() syntax.Stmt {
 	line := p.toks[p.i].line
 	def := p.next()
+	if p.tok == syntax.LPAREN {
+		p.fail("got '(', want a name", "name the function, def f(x):, or write lambda x: y")
+	}
 	name := p.ident()
 	var params []syntax.Expr
 	var lparen, rparen syntax.Position
@@ -58,7 +68,7 @@ func (p *parser) def() syntax.Stmt {
 		p.report(p.i, "got ':', want '('", "write parentheses, even without parameters: def f():")
 	} else {
 		lparen = p.expect(syntax.LPAREN)
-		params = p.params(true)
+		params = p.params(syntax.RPAREN)
 		h = p.h
 		rparen = p.expect(syntax.RPAREN)
 	}
@@ -73,18 +83,18 @@ func (p *parser) def() syntax.Stmt {
 	return &syntax.DefStmt{Def: def, Name: name, Lparen: lparen, Params: params, Rparen: rparen, Body: body}
 }
 
-// params parses parameters up to the bracket or colon that ends them. They are trees as in go.starlark.net:
+// params parses parameters up to the bracket that ends them, or up to the colon for a lambda. They are trees as in go.starlark.net:
 //
 //	*Ident                                  x
 //	*BinaryExpr{Op: EQ, X: *Ident, Y: Expr} x=y
 //	*UnaryExpr{Op: STAR}                    *
 //	*UnaryExpr{Op: STAR, X: *Ident}         *args
 //	*UnaryExpr{Op: STARSTAR, X: *Ident}     **kwargs
-func (p *parser) params(annotated bool) []syntax.Expr {
-	base, h := len(p.stack), 0
+func (p *parser) params(end kind) []syntax.Expr {
+	base, h := len(p.stack), 1
 	refused := false // annotations are reported once for each function
 	annotation := func() {
-		if p.tok == syntax.COLON && annotated {
+		if p.tok == syntax.COLON && end != syntax.COLON {
 			if !refused {
 				p.refuse(refusedAnnotation)
 			}
@@ -96,7 +106,7 @@ func (p *parser) params(annotated bool) []syntax.Expr {
 	for p.tok != syntax.RPAREN && p.tok != syntax.COLON && p.tok != syntax.EOF {
 		if len(p.stack) > base {
 			if p.tok != syntax.COMMA {
-				p.separator(syntax.RPAREN)
+				p.separator(end)
 			} else {
 				p.next()
 			}
@@ -114,7 +124,7 @@ func (p *parser) params(annotated bool) []syntax.Expr {
 				annotation()
 			}
 			p.push(&syntax.UnaryExpr{OpPos: pos, Op: op, X: x})
-			h = max(h, 1)
+			h = max(h, 2)
 			continue
 		case syntax.SLASH:
 			p.refuse(refusedPositionalOnly)
@@ -255,11 +265,12 @@ func (p *parser) expectIn() syntax.Position {
 	return p.expect(syntax.IN)
 }
 
-// simple parses a line of simple statements.
-func (p *parser) simple(stmts []syntax.Stmt) []syntax.Stmt {
+// simple parses a line of simple statements, and appends them to p.stmts.
+func (p *parser) simple() {
 	h := 0
 	for {
-		stmts = append(stmts, p.small())
+		stmt := p.small()
+		p.stmts = append(p.stmts, stmt)
 		h = max(h, p.h)
 		if p.tok != syntax.SEMI {
 			break
@@ -277,11 +288,13 @@ func (p *parser) simple(stmts []syntax.Stmt) []syntax.Stmt {
 	default:
 		p.trailing()
 	}
-	return stmts
 }
 
 // small parses a simple statement.
 func (p *parser) small() syntax.Stmt {
+	if isKeyword(p.tok) && p.peek() == syntax.EQ {
+		return p.assign(p.ident())
+	}
 	switch p.tok {
 	case syntax.RETURN:
 		pos := p.next()
@@ -316,7 +329,11 @@ func (p *parser) small() syntax.Stmt {
 		}
 	}
 
-	x := p.expr(false)
+	return p.assign(p.expr(false))
+}
+
+// assign parses what follows an expression that begins a statement: an assignment to it, or nothing.
+func (p *parser) assign(x syntax.Expr) syntax.Stmt {
 	h := p.h
 	switch p.tok {
 	case syntax.EQ, syntax.PLUS_EQ, syntax.MINUS_EQ, syntax.STAR_EQ, syntax.SLASH_EQ, syntax.SLASHSLASH_EQ,
@@ -342,8 +359,8 @@ func (p *parser) small() syntax.Stmt {
 // load parses a load statement. One string stands for the name here and the
 // name there: the tree has the same node for both, as go.starlark.net has.
 func (p *parser) load() syntax.Stmt {
-	if next := p.peek(); next != syntax.LPAREN {
-		p.fail("got keyword 'load', want a statement", "load is a statement, load(\"module\", \"name\"): use another name for a variable")
+	if p.peek() != syntax.LPAREN {
+		p.fail("got keyword 'load', want a name", "load is a statement, load(\"module\", \"name\"): use another name for a variable")
 	}
 	pos := p.next()
 	lparen := p.i
@@ -379,7 +396,7 @@ func (p *parser) load() syntax.Stmt {
 		}
 	}
 	if len(to) == 0 {
-		p.report(lparen, "load of no name, want at least one", "write load(\"module\", \"name\")")
+		p.report(lparen, "got a load of no name, want at least one", "write load(\"module\", \"name\")")
 	}
 	rparen := p.expect(syntax.RPAREN)
 	p.tall(1)
@@ -419,22 +436,24 @@ func (p *parser) colon(word string) {
 func (p *parser) suite(word string, line int32) []syntax.Stmt {
 	p.enter()
 	defer p.leave()
-	if p.tok != syntax.NEWLINE {
-		if p.tok == syntax.EOF {
-			p.noBlock(word, line)
-			return []syntax.Stmt{p.standIn()}
-		}
-		return p.simple(nil)
-	}
-	p.next()
-	if p.tok != syntax.INDENT {
+	base := len(p.stmts)
+	switch {
+	case p.tok == syntax.NEWLINE && p.peek() == syntax.INDENT:
+		p.next()
+		p.next()
+		stmts := p.block()
+		p.next() // OUTDENT
+		return stmts
+	case p.tok == syntax.NEWLINE:
+		p.next()
+		fallthrough
+	case p.tok == syntax.EOF:
 		p.noBlock(word, line)
-		return []syntax.Stmt{p.standIn()}
+		p.stmts = append(p.stmts, p.standIn())
+	default:
+		p.simple()
 	}
-	p.next()
-	stmts := p.block()
-	p.next() // OUTDENT
-	return stmts
+	return p.takeStmts(base)
 }
 
 func (p *parser) noBlock(word string, line int32) {

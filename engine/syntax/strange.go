@@ -15,8 +15,8 @@ var lookalikes = map[rune]string{
 	'（': "(", '）': ")", '［': "[", '］': "]", '｛': "{", '｝': "}", '，': ",", '：': ":", '；': ";", '＝': "=",
 }
 
-// closing maps typographic quotes to those that end what they begin.
-var closing = map[rune]string{'“': "”", '”': "”", '„': "“”", '«': "»", '‘': "’", '’': "’", '‚': "‘’"}
+// closing maps quotes that are not quotes here to those that end what they begin.
+var closing = map[rune]string{'`': "`", '“': "”", '”': "”", '„': "“”", '«': "»", '‘': "’", '’': "’", '‚': "‘’"}
 
 // strange reports a rune that begins no token.
 func (s *scanner) strange(r rune) {
@@ -30,7 +30,7 @@ func (s *scanner) strange(r rune) {
 	}
 	switch {
 	case closing[r] != "":
-		s.report(off, fmt.Sprintf("got typographic quote %c, want \" or '", r), "write straight quotes")
+		s.report(off, fmt.Sprintf("got quote %c, want \" or '", r), "write straight quotes around a string")
 		line, col := s.line, s.col(off)
 		step(size)
 		rest := s.src[s.i:]
@@ -59,8 +59,6 @@ func (s *scanner) strange(r rune) {
 		message, hint = "got '?', which begins no token", "for a choice write x if y else z"
 	case r == '$':
 		hint = "names begin with a letter or _"
-	case r == '`':
-		hint = "write quotes around a string"
 	}
 	s.report(off, message, hint)
 	col := s.col(off)

@@ -144,7 +144,9 @@ func Parse(file string, src []byte, limits Limits) (tree *syntax.File, err error
 		return nil, errs.sorted()
 	}
 
-	p := newParser(text, &file, s.toks, limits, errs)
+	p := parsers.Get().(*parser)
+	defer p.release()
+	p.reset(text, &file, s.toks, limits, errs)
 	stmts := p.file()
 	if errs.any() {
 		return nil, errs.sorted()

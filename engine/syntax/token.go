@@ -24,9 +24,10 @@ const (
 	orOr                       // ||
 	bang                       // !
 	unequal                    // <>
+	fatArrow                   // =>
 )
 
-var extraNames = [...]string{"f-string", ":=", "->", "@", "...", "**=", "&&", "||", "!", "<>"}
+var extraNames = [...]string{"f-string", ":=", "->", "@", "...", "**=", "&&", "||", "!", "<>", "=>"}
 
 // token is one token of the text. Its text is src[off:end].
 type token struct {
@@ -73,7 +74,7 @@ func (p *parser) describe(t token) string {
 	case fstring:
 		return "f-string " + clip(p.src[t.off:t.end])
 	}
-	if t.kind >= syntax.AND && t.kind < fstring {
+	if isKeyword(t.kind) {
 		return "keyword '" + spell(t.kind) + "'"
 	}
 	return "'" + spell(t.kind) + "'"
@@ -121,6 +122,8 @@ func printable(s string) string {
 		return '?'
 	}, s)
 }
+
+func isKeyword(k kind) bool { return k >= syntax.AND && k <= syntax.YIELD }
 
 // keyword returns the kind of a word: a keyword's, or IDENT.
 func keyword(w string) kind {

@@ -5,17 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"callgate/policies"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
 	"github.com/open-policy-agent/opa/v1/topdown"
-)
-
-const (
-	evaluationTime     = 100 * time.Millisecond // of one call's rules
-	specialisationTime = 500 * time.Millisecond
 )
 
 // program is the rules of some packages, partially evaluated for what is known of a
@@ -134,7 +129,7 @@ func inputRef(path string) ast.Ref {
 
 // partial makes the program of what partial evaluation leaves.
 func (p *program) partial(ctx context.Context) error {
-	limit := newLimit(ctx, specialisationTime)
+	limit := newLimit(ctx, specialisationSteps, specialisationTime)
 	defer limit.stop()
 	terms := make([]*ast.Term, len(p.all))
 	for i, s := range p.all {
@@ -146,7 +141,7 @@ func (p *program) partial(ctx context.Context) error {
 	}
 	input, unknown := p.known.input()
 	queries, support, err := topdown.NewQuery(body).WithCompiler(p.unit.compiler).
-		WithStore(p.unit.store).WithTransaction(p.unit.txn).WithCancel(limit.cancel).
+		WithStore(p.unit.store).WithTransaction(p.unit.txn).WithCancel(limit).
 		WithInput(input).WithUnknowns(unknown).WithDisableInlining(p.unit.conflicting).
 		WithStrictBuiltinErrors(true).PartialRun(ctx)
 	if err != nil {
@@ -279,30 +274,6 @@ func (p *program) modules(rest []*ast.Term, support []*ast.Module) map[string]*a
 	return out
 }
 
-// limit ends evaluation when its time is over or its context is done.
-type limit struct {
-	cancel topdown.Cancel
-	timer  *time.Timer
-	undo   func() bool
-	within time.Duration
-}
-
-func newLimit(ctx context.Context, within time.Duration) *limit {
-	l := &limit{cancel: topdown.NewCancel(), within: within}
-	l.timer = time.AfterFunc(within, l.cancel.Cancel)
-	if ctx.Done() != nil {
-		l.undo = context.AfterFunc(ctx, l.cancel.Cancel)
-	}
-	return l
-}
-
-func (l *limit) stop() {
-	l.timer.Stop()
-	if l.undo != nil {
-		l.undo()
-	}
-}
-
 // evaluate adds what fires to out.
 func (p *program) evaluate(ctx context.Context, l *limit, r *policies.Request, out *policies.Findings) error {
 	out.Reasons = append(out.Reasons, p.always.Reasons...)
@@ -313,7 +284,7 @@ func (p *program) evaluate(ctx context.Context, l *limit, r *policies.Request, o
 	}
 	sets, err := p.run(ctx, l, p.compiler, p.query, input(&p.fields, r))
 	switch {
-	case l.cancel.Cancelled():
+	case l.over() != nil:
 		return l.over()
 	case err != nil:
 		return p.oneByOne(ctx, l, r, out)
@@ -326,15 +297,11 @@ func (p *program) evaluate(ctx context.Context, l *limit, r *policies.Request, o
 	return nil
 }
 
-func (l *limit) over() error {
-	return fmt.Errorf("evaluation stopped: it took longer than %v, or the call was cancelled", l.within)
-}
-
 // run returns the array that x is bound to.
 func (p *program) run(ctx context.Context, l *limit, c *ast.Compiler, query ast.Body, input *ast.Term) (*ast.Array, error) {
 	var found *ast.Array
 	err := topdown.NewQuery(query).WithCompiler(c).WithStore(p.unit.store).WithTransaction(p.unit.txn).
-		WithCancel(l.cancel).WithInput(input).WithStrictBuiltinErrors(true).
+		WithCancel(l).WithMetrics(metrics.NoOp()).WithInput(input).WithStrictBuiltinErrors(true).
 		Iter(ctx, func(qr topdown.QueryResult) error {
 			found, _ = qr[result].Value.(*ast.Array)
 			return nil
@@ -358,7 +325,7 @@ func (p *program) oneByOne(ctx context.Context, l *limit, r *policies.Request, o
 		}
 		found, err := p.run(ctx, l, p.unit.compiler, query, document)
 		switch {
-		case l.cancel.Cancelled():
+		case l.over() != nil:
 			return l.over()
 		case err == nil:
 			if err := s.pack.take(s.set, found.Elem(0).Value, out); err != nil {

@@ -10,6 +10,7 @@ package rego
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,7 +155,17 @@ func (r *rules) Evaluate(ctx context.Context, req *policies.Request, out *polici
 	if len(r.programs) == 0 {
 		return nil
 	}
-	limit := newLimit(ctx, evaluationTime)
+	before := *out
+	err := r.evaluate(ctx, req, out)
+	if errors.Is(err, errTime) { // it may have been the machine that stalled
+		*out = before
+		err = r.evaluate(ctx, req, out)
+	}
+	return err
+}
+
+func (r *rules) evaluate(ctx context.Context, req *policies.Request, out *policies.Findings) error {
+	limit := newLimit(ctx, evaluationSteps, evaluationTime)
 	defer limit.stop()
 	for _, p := range r.programs {
 		if err := p.evaluate(ctx, limit, req, out); err != nil {

@@ -201,7 +201,7 @@ func TestACancelledWriteLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	k.ctx = ctx
-	for _, path := range []string{"new.txt", "a.txt"} {
+	for _, path := range []string{"new.txt", "a.txt", "sub/new.txt"} {
 		if _, err := k.call("files.replace", map[string]any{"path": path, "text": "new"}); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
@@ -209,8 +209,10 @@ func TestACancelledWriteLeavesNothing(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(env.Dir, "data", "a.txt")); err != nil || string(got) != "old" {
 		t.Errorf("a.txt holds %q, %v", got, err)
 	}
-	if _, err := os.Stat(filepath.Join(env.Dir, "data", "new.txt")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("new.txt: %v", err)
+	for _, path := range []string{"new.txt", "sub"} {
+		if _, err := os.Stat(filepath.Join(env.Dir, "data", path)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 	noTemporaryFiles(t, env.Dir)
 }

@@ -200,6 +200,9 @@ func (f *folder) write(ctx context.Context, name string, data []byte, replace bo
 		}
 		return false, broken(name, fs.ErrExist)
 	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
 	dir := path.Dir(name)
 	if err := f.root.MkdirAll(dir, 0o700); err != nil {
 		return false, broken(name, err)

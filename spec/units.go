@@ -45,6 +45,26 @@ var (
 
 var quantity = regexp.MustCompile(`^([1-9][0-9]{0,17})([A-Za-z]*)$`)
 
+// ParseCount reads a count as documents write it: "50", "200k", "5M".
+func ParseCount(s string) (int64, error) { return counts.read(s) }
+
+// ParseSize reads a size in bytes as documents write it: "4096", "64KiB", "64MB".
+func ParseSize(s string) (int64, error) { return sizes.read(s) }
+
+// ParseDuration reads a duration as documents write it: "500ms", "1h30m".
+func ParseDuration(s string) (time.Duration, error) {
+	n, err := durations.read(s)
+	return time.Duration(n), err
+}
+
+func (u unit) read(s string) (int64, error) {
+	n, err := u.parse(s)
+	if err != nil {
+		return 0, fmt.Errorf("got %s, want %s", quoted(s), u.want)
+	}
+	return n, nil
+}
+
 // scaled parses a whole number of at least 1 with a unit.
 func scaled(units map[string]int64) func(string) (int64, error) {
 	return func(s string) (int64, error) {

@@ -435,7 +435,7 @@ func stringFormat(t *thread, c *call) val {
 	}
 	t.deeper(c, l)
 	f := formatter{t: t, c: c, l: l, w: textWriter{t: t}}
-	f.w.grow(int(c.recv.n))
+	f.w.grow(int(c.recv.n) + 16)
 	f.expand(&f.w, c.recv.str(), 0)
 	return stringVal(f.w.b.String(), l)
 }

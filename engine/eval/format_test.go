@@ -22,7 +22,7 @@ func TestFormatIsCPythons(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	s, err := NewSession(Config{Host: permissive{}, Limits: Limits{Steps: 1e9, Memory: 1 << 30}})
+	s, err := NewSession(Config{Host: &recorder{}, Limits: Limits{Steps: 1e9, Memory: 1 << 30}})
 	if err != nil {
 		t.Fatal(err)
 	}

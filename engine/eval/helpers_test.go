@@ -13,10 +13,11 @@ import (
 	"callgate/engine/value"
 )
 
-// permissive answers every call with None.
-type permissive struct{}
+// recorder answers every call with None, and remembers it.
+type recorder struct{ calls []Call }
 
-func (permissive) Do(_ context.Context, calls []Call) []Result {
+func (h *recorder) Do(_ context.Context, calls []Call) []Result {
+	h.calls = append(h.calls, calls...)
 	out := make([]Result, len(calls))
 	for i := range out {
 		out[i].Value = value.NoneOf(label.Bottom())
@@ -32,7 +33,7 @@ type checker struct {
 
 func newChecker(t *testing.T, limits Limits, inputs ...Input) *checker {
 	t.Helper()
-	s, err := NewSession(Config{Host: permissive{}, Limits: limits, Inputs: inputs})
+	s, err := NewSession(Config{Host: &recorder{}, Limits: limits, Inputs: inputs})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -141,11 +142,12 @@ func (t *thread) deeper(c *call, l label.ID) {
 
 // keep holds a part of what a builtin makes, until gather.
 func (t *thread) keep(v val) {
-	had := cap(t.held)
-	t.held = append(t.held, v)
-	if n := cap(t.held); n != had {
-		t.alloc(int64(n) * valSize)
+	if len(t.held) < cap(t.held) {
+		t.held = append(t.held, v)
+		return
 	}
+	t.held = append(slices.Grow(t.held, len(t.held)/2+64), v) // held before the charge for the room: v counts
+	t.alloc(int64(cap(t.held)) * valSize)
 }
 
 // gather returns what was kept since len(t.held) was base.
@@ -159,7 +161,7 @@ func (t *thread) gather(base int) []val {
 
 // discard releases what was kept since len(t.held) was base.
 func (t *thread) discard(base int) {
-	if cap(t.held) > 4096 && base < 64 { // give back what a long list took
+	if cap(t.held) > 1<<16 && base < 64 { // give back what a long list took
 		t.held = append(make([]val, 0, 128), t.held[:base]...)
 		return
 	}

@@ -270,7 +270,7 @@ func (t *thread) repeat(v, times val, l label.ID, p pos) val {
 	default:
 		panic(t.fail(p, l, "type", "unknown binary op: %s * int", v.typeName()))
 	}
-	l = t.join(l, v.structure())
+	l = t.join(l, t.structure(v))
 	n := times.n
 	if times.k == kBig {
 		n = maxRepeat

@@ -159,7 +159,7 @@ func (t *thread) setDefaultDisplay(b *builtin, o val, args []callArg, p pos) val
 	frame := t.push(2)
 	frame[0] = args[0].x(t)
 	saved, raises := t.pc, t.raises
-	t.pc = t.join(t.join(t.pc, frame[0].lab), t.join(o.lab, o.structure()))
+	t.pc = t.join(t.under(t.under(t.pc, frame[0].lab), o.lab), t.structure(o))
 	frame[1] = args[1].x(t)
 	t.pc = saved
 	if t.raises != raises {
@@ -211,7 +211,7 @@ func (t *thread) evalArgs(args []callArg, plain bool, frame []val, p pos) (posit
 		v := frame[i]
 		switch {
 		case args[i].star == 1:
-			l := t.join(v.lab, v.structure())
+			l := t.join(v.lab, t.structure(v))
 			it, ok := t.iterate(v)
 			if !ok {
 				panic(t.fail(args[i].p, l, "not-iterable", "argument after * must be iterable, not %s", v.typeName()))
@@ -220,9 +220,9 @@ func (t *thread) evalArgs(args []callArg, plain bool, frame []val, p pos) (posit
 			for e, ok := it.next(t); ok; e, ok = it.next(t) {
 				positional = append(positional, e.with(t.join(e.lab, l)))
 			}
-			star = t.join(star, l)
+			star = t.under(star, l)
 		case args[i].star == 2:
-			l := t.join(v.lab, v.structure())
+			l := t.join(v.lab, t.structure(v))
 			if v.k != kDict {
 				panic(t.fail(args[i].p, l, "not-mapping", "argument after ** must be a mapping, not %s", v.typeName()))
 			}
@@ -235,7 +235,7 @@ func (t *thread) evalArgs(args []callArg, plain bool, frame []val, p pos) (posit
 				kw = append(kw, kwarg{k.str(), e.with(t.join(e.lab, l))})
 				return true
 			})
-			star = t.join(star, l)
+			star = t.under(star, l)
 		case args[i].name != "":
 			kw = append(kw, kwarg{args[i].name, v})
 		default:
@@ -379,7 +379,7 @@ func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
 	t.frames = append(t.frames, activation{t.fn, t.locals, t.cells, t.pc, t.fnpc, t.loopBase, t.raises, p, ""})
 	t.fn, t.locals, t.cells = fn, frame, fn.mod.cells
 	t.fnpc, t.loopBase = label.BottomID, len(t.loops)
-	if pc := t.join(t.pc, l); pc != t.pc {
+	if pc := t.under(t.pc, l); pc != t.pc {
 		// Whether the function calls the host depends on which function it is.
 		if t.tab.Flows(t.pc, t.s.history) {
 			t.s.history = t.join(t.s.history, pc)
@@ -449,7 +449,7 @@ func (t *thread) native(b *builtin, recv val, via label.ID, args []val, kw []kwa
 		t.permit(c, via)
 	}
 	before := t.pc
-	t.pc = t.join(t.pc, via)
+	t.pc = t.under(t.pc, via)
 	raises := t.raises
 	r := def.run(t, c)
 	r.lab = t.join(r.lab, t.pc)
@@ -513,15 +513,15 @@ func (c *call) none(i int) bool { return !c.has(i) || c.args[i].k == kNone }
 func (t *thread) shallow(c *call) label.ID {
 	l := t.join(c.star, t.pc)
 	if r := c.recv; r.k != kUnbound {
-		l = t.join(t.join(l, r.lab), r.structure())
+		l = t.join(t.join(l, r.lab), t.structure(r))
 	}
 	for i := range c.args {
 		if c.args[i].k != kUnbound {
-			l = t.join(t.join(l, c.args[i].lab), c.args[i].structure())
+			l = t.join(t.join(l, c.args[i].lab), t.structure(c.args[i]))
 		}
 	}
 	for i := range c.kw {
-		l = t.join(t.join(l, c.kw[i].v.lab), c.kw[i].v.structure())
+		l = t.join(t.join(l, c.kw[i].v.lab), t.structure(c.kw[i].v))
 	}
 	return l
 }

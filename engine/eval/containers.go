@@ -31,7 +31,7 @@ func addContainerMethods() {
 		o := c.recv.list()
 		t.mutable(o.iters, "remove from", c.recv, t.at)
 		t.write(&o.st, c.recv.lab, t.at)
-		o.st = t.join(o.st, l)
+		o.st = t.under(o.st, l)
 		t.removeAt(o, i)
 		return noneVal(t.pc)
 	})
@@ -191,7 +191,7 @@ func addContainerMethods() {
 
 // keyLabel is the label of looking up the first argument in the receiver.
 func (t *thread) keyLabel(c *call) label.ID {
-	return t.join(t.join(t.join(c.recv.lab, c.recv.structure()), t.pc), t.deepLabel(c.args[0]))
+	return t.under(t.join(t.join(c.recv.lab, t.structure(c.recv)), t.pc), t.deepLabel(c.args[0]))
 }
 
 // defaultArg returns an optional argument, or None, under l.
@@ -210,12 +210,12 @@ func listInsert(t *thread, c *call) val {
 	t.mutable(o.iters, "insert into", c.recv, t.at)
 	n := int64(len(o.items))
 	i := t.clipIndex(c.args[0], n)
-	w := t.write(&o.st, c.recv.lab, t.at)
-	o.st = t.join(o.st, c.args[0].lab)
+	w := t.under(t.write(&o.st, c.recv.lab, t.at), c.args[0].lab)
+	o.st = t.under(o.st, c.args[0].lab)
 	t.charge((n - i) / 16)
 	t.append(o, c.args[1])
 	copy(o.items[i+1:], o.items[i:n])
-	o.items[i] = c.args[1].with(t.join(t.join(c.args[1].lab, w), c.args[0].lab))
+	o.items[i] = c.args[1].with(t.join(c.args[1].lab, w))
 	return noneVal(t.pc)
 }
 
@@ -238,7 +238,7 @@ func listPop(t *thread, c *call) val {
 	il := label.BottomID
 	if c.has(0) {
 		i = t.intArg(c, 0)
-		il = c.args[0].lab
+		il = t.tab.Control(c.args[0].lab)
 		if i < 0 {
 			i += n
 		}
@@ -255,7 +255,7 @@ func listPop(t *thread, c *call) val {
 	t.charge((n - i) / 16)
 	v := o.items[i]
 	t.removeAt(o, int(i))
-	return v.with(t.join(t.join(v.lab, w), o.st))
+	return v.with(t.under(t.join(v.lab, w), o.st))
 }
 
 func (t *thread) removeAt(o *list, i int) {
@@ -311,7 +311,7 @@ func dictItems(t *thread, c *call) val {
 // copyDict copies a dict or a set; its structure carries the reference's label.
 func (t *thread) copyDict(v val) val {
 	d := v.dict()
-	l := t.join(t.join(v.lab, d.st), t.pc)
+	l := t.join(t.join(v.lab, t.structure(v)), t.pc)
 	t.alloc(96 + int64(len(d.ents))*entrySize + int64(len(d.index))*4)
 	t.charge(int64(len(d.ents)))
 	out := &dict{st: l, live: d.live, head: d.head, fields: d.fields}
@@ -322,7 +322,7 @@ func (t *thread) copyDict(v val) val {
 
 // setOp evaluates an operation on two sets; what is in the result depends on both.
 func (t *thread) setOp(op star.Token, a, b val) val {
-	l := t.join(t.join(a.lab, a.structure()), t.join(t.join(b.lab, b.structure()), t.pc))
+	l := t.join(t.join(a.lab, t.structure(a)), t.join(t.join(b.lab, t.structure(b)), t.pc))
 	t.alloc(96)
 	out := &dict{st: l}
 	t.hold(setVal(out, label.BottomID))
@@ -368,7 +368,7 @@ func (t *thread) toSet(c *call, v val) val {
 		panic(t.badArg(c, "got %s, want iterable", v.typeName()))
 	}
 	t.alloc(96)
-	d := &dict{st: t.join(t.join(v.lab, v.structure()), t.pc)}
+	d := &dict{st: t.join(t.join(v.lab, t.structure(v)), t.pc)}
 	t.addAll(d, v)
 	return setVal(d, t.join(v.lab, t.pc))
 }
@@ -401,7 +401,7 @@ func addSetMethods() {
 	compare := func(name string, op star.Token) {
 		addMethod(kSet, name, "other", func(t *thread, c *call) val {
 			other := t.toSet(c, c.args[0])
-			return boolVal(t.compareSets(op, c.recv.dict(), other.dict()), t.join(t.shallow(c), other.structure()))
+			return boolVal(t.compareSets(op, c.recv.dict(), other.dict()), t.join(t.shallow(c), t.structure(other)))
 		})
 	}
 	compare("issubset", star.LE)
@@ -416,7 +416,7 @@ func addSetMethods() {
 		h := t.hash(c.args[0])
 		t.mutable(d.iters, "insert into", c.recv, t.at)
 		t.write(&d.st, c.recv.lab, t.at)
-		d.st = t.join(d.st, t.deepLabel(c.args[0]))
+		d.st = t.under(d.st, t.deepLabel(c.args[0]))
 		t.put(d, c.args[0], h, noneVal(label.BottomID))
 		return noneVal(t.pc)
 	})
@@ -426,7 +426,7 @@ func addSetMethods() {
 		for _, a := range c.args {
 			other := t.toSet(c, a)
 			t.write(&d.st, c.recv.lab, t.at)
-			d.st = t.join(d.st, t.join(other.lab, other.structure()))
+			d.st = t.join(d.st, t.join(other.lab, t.structure(other)))
 			t.hold(other)
 			if other.dict() != d {
 				other.dict().each(func(k, _ val) bool {

@@ -38,7 +38,7 @@ func (t *thread) exportAt(v val, depth int) value.Value {
 		if v.k == kTuple {
 			out.Kind = value.Tuple
 		}
-		out.Structure = t.tab.Label(v.structure())
+		out.Structure = t.tab.Label(t.structure(v))
 		n := t.length(v)
 		t.alloc(n * nodeBytes)
 		t.charge(n)
@@ -56,7 +56,7 @@ func (t *thread) exportAt(v val, depth int) value.Value {
 		}
 		out.Structure = t.tab.Label(d.st)
 		d.each(func(k, e val) bool {
-			key := t.exportAt(k.with(label.BottomID), depth+1)
+			key := t.exportAt(k, depth+1)
 			if v.k == kSet {
 				out.Items = append(out.Items, key)
 				return true

@@ -26,7 +26,7 @@ func (t *thread) cross(c Call, l label.ID) Result {
 	}
 	t.calls++
 	c.ID = fmt.Sprintf("%d.%d", t.turn, t.calls)
-	c.PC = t.tab.Label(t.pc)
+	c.PC = t.explained()
 	c.History = t.tab.Label(t.s.history)
 	c.Site = t.fn.site(t.at)
 	out := t.s.host.Do(t.ctx, []Call{c})
@@ -222,7 +222,7 @@ func runChoose(t *thread, c *call) val {
 	for e, ok := it.next(t); ok; e, ok = it.next(t) {
 		t.charge(1)
 		if t.equal(v, e, &l, 0) {
-			return e.with(t.join(e.lab, l))
+			return e.with(t.under(e.lab, l))
 		}
 	}
 	panic(t.errorf(l, "no-choice", "choose: the value is none of the options"))

@@ -10,7 +10,7 @@ import (
 )
 
 // dict is a hash table that keeps insertion order; a set is one without
-// values. Keys are stored under Bottom: the structure label st covers which keys there are.
+// values. A key keeps its label for its sources; the structure label st covers which keys there are.
 //
 // The layout is CPython's compact one: entries in order, and an open-addressing
 // index into them.
@@ -207,7 +207,7 @@ func (t *thread) insert(d *dict, k val, h uint64, v val) {
 		copy(ents, d.ents)
 		d.ents = ents
 	}
-	d.ents = append(d.ents, entry{k.with(label.BottomID), v, h})
+	d.ents = append(d.ents, entry{k, v, h})
 	d.place(h, uint32(len(d.ents)))
 	d.live++
 }

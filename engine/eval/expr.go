@@ -36,7 +36,7 @@ func (f *fcomp) expression(e star.Expr) expr {
 		v := literal(e)
 		return func(t *thread) val {
 			v := v
-			v.lab = t.pc
+			v.lab = t.literal()
 			return v
 		}
 	case *star.Ident:
@@ -234,9 +234,10 @@ func (f *fcomp) dict(e *star.DictExpr) expr {
 			v := pairs[i].v(t)
 			t.at = pairs[i].p
 			h := t.hash(k)
-			d.st = t.join(t.join(d.st, k.lab), t.pc)
+			kl := t.tab.Control(k.lab)
+			d.st = t.join(t.join(d.st, kl), t.pc)
 			n := d.live
-			t.put(d, k, h, v.with(t.join(v.lab, k.lab)))
+			t.put(d, k, h, v.with(t.join(v.lab, kl)))
 			if d.live == n {
 				panic(t.fail(pairs[i].p, t.deepLabel(k), "duplicate-key", "duplicate key: %s", t.repr(k)))
 			}
@@ -267,7 +268,7 @@ func (f *fcomp) cond(e star.Expr) cond {
 	x := f.expr(e)
 	return func(t *thread) (bool, label.ID) {
 		v := x(t)
-		return t.truth(v), t.join(v.lab, v.structure())
+		return t.truth(v), t.join(v.lab, t.structure(v))
 	}
 }
 
@@ -326,16 +327,17 @@ func (f *fcomp) compareCond(e *star.BinaryExpr) cond {
 	}
 }
 
-// branch enters a region under a condition of label l, runs the arm, and leaves it.
+// branchExpr enters a region under a condition of label l, runs the arm, and leaves it.
 func (t *thread) branchExpr(r *region, l label.ID, arm expr) val {
 	saved := t.pc
-	full := t.join(saved, l)
+	full := t.under(saved, l)
 	if full == saved {
 		return arm(t)
 	}
-	t.announce(r, saved, full)
+	t.announce(r, saved, full, l)
 	t.pc = full
 	v := arm(t)
+	t.conds = t.conds[:len(t.conds)-1]
 	t.pc = t.level(saved)
 	return v
 }
@@ -360,13 +362,14 @@ func (f *fcomp) logic(e *star.BinaryExpr) expr {
 	or := e.Op == star.OR
 	return func(t *thread) val {
 		a := x(t)
-		l := t.join(a.lab, a.structure())
+		l := t.join(a.lab, t.structure(a))
 		if t.truth(a) == or {
-			if full := t.join(t.pc, l); full != t.pc {
-				t.announce(r, t.pc, full)
+			if full := t.under(t.pc, l); full != t.pc {
+				t.announce(r, t.pc, full, l)
+				t.conds = t.conds[:len(t.conds)-1]
 				t.pc = t.level(t.pc)
 			}
-			a.lab = t.join(a.lab, t.join(l, t.pc))
+			a.lab = t.join(t.under(a.lab, l), t.pc)
 			return a
 		}
 		return t.branchExpr(r, l, y)
@@ -388,7 +391,7 @@ func (f *fcomp) unary(e *star.UnaryExpr) expr {
 		if l, ok := e.X.(*star.Literal); ok {
 			if v := literal(l); v.k == kInt && v.n != -1<<63 {
 				n := -v.n
-				return func(t *thread) val { return intVal(n, t.pc) }
+				return func(t *thread) val { return intVal(n, t.literal()) }
 			}
 		}
 		return func(t *thread) val {
@@ -599,8 +602,9 @@ func (f *fcomp) comprehension(e *star.Comprehension) expr {
 			d := t.locals[slot].dict()
 			t.at = p
 			h := t.hash(key)
-			d.st = t.join(t.join(d.st, key.lab), t.pc)
-			t.put(d, key, h, x.with(t.join(x.lab, key.lab)))
+			kl := t.tab.Control(key.lab)
+			d.st = t.join(t.join(d.st, kl), t.pc)
+			t.put(d, key, h, x.with(t.join(x.lab, kl)))
 		}
 	default:
 		x := f.expr(e.Body)
@@ -642,9 +646,9 @@ func (f *fcomp) comprehension(e *star.Comprehension) expr {
 			run = func(t *thread) {
 				ok, l := test(t)
 				saved := t.pc
-				full := t.join(saved, l)
+				full := t.under(saved, l)
 				if full != saved {
-					t.announce(whole, saved, full)
+					t.announce(whole, saved, full, l)
 					// Which elements there are depends on the filter.
 					t.joinMade(slot, full)
 					t.pc = full
@@ -653,6 +657,7 @@ func (f *fcomp) comprehension(e *star.Comprehension) expr {
 					next(t)
 				}
 				if full != saved {
+					t.conds = t.conds[:len(t.conds)-1]
 					t.pc = t.level(saved)
 				}
 			}

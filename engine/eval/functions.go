@@ -68,7 +68,7 @@ func runLen(t *thread, c *call) val {
 	if n < 0 {
 		panic(t.argError(c, "type", "value of type %s has no len", v.typeName()))
 	}
-	return intVal(n, t.join(v.lab, v.structure()))
+	return intVal(n, t.join(v.lab, t.structure(v)))
 }
 
 // textOf is str or repr of the argument, which reads all of it.
@@ -106,7 +106,7 @@ func (t *thread) collectArg(c *call) ([]val, label.ID) {
 		return nil, t.pc
 	}
 	v := t.iterableArg(c, 0)
-	return t.elements(v), t.join(t.join(v.lab, v.structure()), t.pc)
+	return t.elements(v), t.join(t.join(v.lab, t.structure(v)), t.pc)
 }
 
 // elements copies the elements of an iterable, each with its own label.
@@ -133,7 +133,7 @@ func runSet(t *thread, c *call) val {
 	d := &dict{st: t.pc}
 	if c.has(0) {
 		v := t.iterableArg(c, 0)
-		d.st = t.join(t.join(v.lab, v.structure()), t.pc)
+		d.st = t.join(t.join(v.lab, t.structure(v)), t.pc)
 		t.addAll(d, v)
 	}
 	return setVal(d, t.pc)
@@ -180,9 +180,9 @@ func (t *thread) updateFrom(c *call, out, from val) {
 	if !t.iterable(from) {
 		panic(t.badArg(c, "got %s, want iterable", from.typeName()))
 	}
-	l := t.join(from.lab, from.structure())
-	w := t.join(t.write(&d.st, out.lab, t.at), l)
-	d.st = t.join(d.st, l)
+	l := t.join(from.lab, t.structure(from))
+	w := t.under(t.write(&d.st, out.lab, t.at), l)
+	d.st = t.under(d.st, l)
 	t.lock(from)
 	it, _ := t.iterate(from)
 	for i := 0; ; i++ {
@@ -191,7 +191,7 @@ func (t *thread) updateFrom(c *call, out, from val) {
 			break
 		}
 		t.charge(1)
-		pl := t.join(t.join(e.lab, e.structure()), w)
+		pl := t.join(t.join(e.lab, t.structure(e)), w)
 		if !t.iterable(e) {
 			panic(t.badArg(c, "dictionary update sequence element #%d is not iterable (%s)", i, e.typeName()))
 		}
@@ -201,7 +201,7 @@ func (t *thread) updateFrom(c *call, out, from val) {
 		pair, _ := t.iterate(e)
 		k, _ := pair.next(t)
 		v, _ := pair.next(t)
-		kl := t.join(t.deepLabel(k), pl)
+		kl := t.tab.Control(t.join(t.deepLabel(k), pl))
 		h := t.hash(k)
 		d.st = t.join(d.st, kl)
 		t.put(d, k, h, v.with(t.join(v.lab, kl)))
@@ -228,7 +228,7 @@ func (t *thread) anyAll(c *call, want bool) val {
 	it, _ := t.iterate(v)
 	for e, ok := it.next(t); ok; e, ok = it.next(t) {
 		t.charge(1)
-		l = t.join(l, t.join(e.lab, e.structure()))
+		l = t.join(l, t.join(e.lab, t.structure(e)))
 		if t.truth(e) == want {
 			return boolVal(want, l)
 		}
@@ -488,7 +488,7 @@ func (t *thread) extreme(c *call, want int) val {
 			slot.items[0] = k
 		}
 	}
-	return best.with(t.join(best.lab, l))
+	return best.with(t.under(best.lab, l))
 }
 
 // dropHeld releases what was held from position n on, if an error has not done so.
@@ -542,8 +542,8 @@ func runGetattr(t *thread, c *call) val {
 	if c.has(2) && !t.hasAttr(c.args[0], name) {
 		return c.args[2].with(t.join(c.args[2].lab, l))
 	}
-	v := t.attr(c.args[0].with(t.join(c.args[0].lab, c.args[1].lab)), name, t.at)
-	return v.with(t.join(v.lab, l))
+	v := t.attr(c.args[0].with(t.under(c.args[0].lab, c.args[1].lab)), name, t.at)
+	return v.with(t.under(v.lab, l))
 }
 
 // runHash is Java's hash of a string's UTF-16 units, as the language defines it.

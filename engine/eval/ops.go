@@ -347,7 +347,7 @@ func (t *thread) compareSets(op star.Token, x, y *dict) bool {
 
 // in evaluates x in y, or not in.
 func (t *thread) in(not bool, x, y val, p pos) val {
-	l := t.join(t.join(x.lab, y.lab), y.structure())
+	l := t.join(t.join(x.lab, y.lab), t.structure(y))
 	found := false
 	switch y.k {
 	case kList, kTuple:
@@ -435,15 +435,15 @@ func (t *thread) attr(x val, name string, p pos) val {
 		k := stringVal(name, x.lab)
 		if i := t.find(x.dict(), k, t.hash(k)); i >= 0 {
 			v := x.dict().ents[i].v
-			return v.with(t.join(t.join(v.lab, x.lab), t.join(x.dict().st, t.pc)))
+			return v.with(t.join(t.join(v.lab, x.lab), t.join(t.structure(x), t.pc)))
 		}
 	}
-	panic(t.fail(p, t.join(x.lab, x.structure()), "no-field", "%s has no .%s field or method%s", x.typeName(), name, nearest(name, methodNamesOf(x.k))))
+	panic(t.fail(p, t.join(x.lab, t.structure(x)), "no-field", "%s has no .%s field or method%s", x.typeName(), name, nearest(name, methodNamesOf(x.k))))
 }
 
 // index evaluates x[y].
 func (t *thread) index(x, y val, p pos) val {
-	l := t.join(x.lab, y.lab)
+	l := t.under(x.lab, y.lab)
 	switch x.k {
 	case kList:
 		o := x.list()
@@ -454,7 +454,7 @@ func (t *thread) index(x, y val, p pos) val {
 			}
 			if uint64(i) < uint64(len(o.items)) {
 				v := o.items[i]
-				v.lab = t.join(t.join(v.lab, l), o.st)
+				v.lab = t.under(t.join(v.lab, l), o.st)
 				return v
 			}
 		}
@@ -462,9 +462,9 @@ func (t *thread) index(x, y val, p pos) val {
 		d := x.dict()
 		t.at = p
 		i := t.find(d, y, t.hash(y))
-		l = t.join(l, d.st)
+		l = t.under(l, d.st)
 		if y.k >= kTuple {
-			l = t.join(l, t.deepLabel(y))
+			l = t.under(l, t.deepLabel(y))
 		}
 		if i < 0 {
 			panic(t.fail(p, l, "no-key", "key %s not in dict", t.repr(y)))
@@ -488,7 +488,7 @@ func (t *thread) index(x, y val, p pos) val {
 	default:
 		panic(t.fail(p, l, "type", "unhandled index operation %s[%s]", x.typeName(), y.typeName()))
 	}
-	l = t.join(l, x.structure())
+	l = t.join(l, t.structure(x))
 	if !y.isInt() {
 		panic(t.fail(p, l, "type", "%s index: got %s, want int", x.typeName(), y.typeName()))
 	}
@@ -516,7 +516,7 @@ func (t *thread) element(x val, i int64) val {
 
 // setIndex executes x[y] = v.
 func (t *thread) setIndex(x, y, v val, p pos) {
-	l := t.join(t.join(x.lab, y.lab), x.structure())
+	l := t.join(t.join(x.lab, y.lab), t.structure(x))
 	switch x.k {
 	case kList:
 		o := x.list()
@@ -532,18 +532,18 @@ func (t *thread) setIndex(x, y, v val, p pos) {
 			panic(t.fail(p, l, "range", "list index %s out of range [%d:%d]", t.repr(y), -n, n-1))
 		}
 		t.mutable(o.iters, "assign to element of", x, p)
-		w := t.write(&o.st, x.lab, p)
-		v.lab = t.join(t.join(v.lab, w), y.lab)
-		o.st = t.join(o.st, y.lab)
+		w := t.under(t.write(&o.st, x.lab, p), y.lab)
+		v.lab = t.join(v.lab, w)
+		o.st = t.under(o.st, y.lab)
 		o.items[i] = v
 	case kDict:
 		d := x.dict()
 		t.at = p
 		h := t.hash(y)
 		t.mutable(d.iters, "insert into", x, p)
-		kl := y.lab
+		kl := t.tab.Control(y.lab)
 		if y.k >= kTuple {
-			kl = t.deepLabel(y)
+			kl = t.tab.Control(t.deepLabel(y))
 		}
 		w := t.write(&d.st, x.lab, p)
 		v.lab = t.join(t.join(v.lab, w), kl)
@@ -559,7 +559,7 @@ func (t *thread) setIndex(x, y, v val, p pos) {
 // mutable refuses to change a container that a loop iterates over.
 func (t *thread) mutable(iters int32, verb string, v val, p pos) {
 	if iters > 0 {
-		panic(t.fail(p, t.join(v.lab, v.structure()), "iterating", "cannot %s %s during iteration", verb, v.typeName()))
+		panic(t.fail(p, t.join(v.lab, t.structure(v)), "iterating", "cannot %s %s during iteration", verb, v.typeName()))
 	}
 }
 
@@ -581,9 +581,9 @@ func (t *thread) append(o *list, v val) {
 func (t *thread) extend(a, b val) {
 	o := a.list()
 	t.mutable(o.iters, "extend", a, t.at)
-	bl := t.join(b.lab, b.structure())
+	bl := t.join(b.lab, t.structure(b))
 	w := t.write(&o.st, a.lab, t.at)
-	o.st = t.join(o.st, bl)
+	o.st = t.under(o.st, bl)
 	w = t.join(w, bl)
 	if b.k == kList || b.k == kTuple { // a may be b
 		items := t.items(b)
@@ -616,9 +616,9 @@ func (t *thread) extend(a, b val) {
 func (t *thread) update(a, b val) {
 	x, y := a.dict(), b.dict()
 	t.mutable(x.iters, "update", a, t.at)
-	bl := t.join(b.lab, y.st)
+	bl := t.join(b.lab, t.structure(b))
 	w := t.write(&x.st, a.lab, t.at)
-	x.st = t.join(x.st, bl)
+	x.st = t.under(x.st, bl)
 	w = t.join(w, bl)
 	if x == y {
 		return
@@ -632,7 +632,7 @@ func (t *thread) update(a, b val) {
 
 // slice3 evaluates x[lo:hi:step].
 func (t *thread) slice3(x, lo, hi, step val, p pos) val {
-	l := t.join(t.join(x.lab, x.structure()), t.join(lo.lab, t.join(hi.lab, step.lab)))
+	l := t.under(t.under(t.under(t.join(x.lab, t.structure(x)), lo.lab), hi.lab), step.lab)
 	n := t.length(x)
 	if n < 0 || x.k == kDict || x.k == kSet {
 		panic(t.fail(p, l, "type", "invalid slice operand %s", x.typeName()))

@@ -12,12 +12,12 @@ import (
 // percent evaluates format % b: the verbs of Starlark, and Python's flags, width and precision.
 // The result carries the labels of the values that it shows.
 func (t *thread) percent(a, b val, p pos) val {
-	f := percenter{t: t, p: p, arg: b, n: 1, l: t.join(t.join(a.lab, b.lab), b.structure()), w: textWriter{t: t}}
+	f := percenter{t: t, p: p, arg: b, n: 1, l: t.join(t.join(a.lab, b.lab), t.structure(b)), w: textWriter{t: t}}
 	if b.k == kTuple {
 		f.n = len(b.tuple().items)
 	}
 	s := a.str()
-	f.w.grow(len(s))
+	f.w.grow(len(s) + 16)
 	for {
 		i := t.indexOf(s, "%")
 		if i < 0 {

@@ -304,7 +304,9 @@ var reaches = map[string]bool{
 // chosen: before is the pc there and full is before ⊔ the condition's label. An announcement to
 // what outlives the function, a container or the record of calls, is itself a write: it is made only where
 // the pc flows there already.
-func (t *thread) announce(r *region, before, full label.ID) {
+// It pushes cond, the condition's label with its sources, which the caller pops when the region is left.
+func (t *thread) announce(r *region, before, full, cond label.ID) {
+	t.conds = append(t.conds, cond)
 	r.resolve()
 	t.burn(1 + int64(len(r.sum.names)+len(r.sum.changed)))
 	for _, n := range r.sum.names {
@@ -343,6 +345,7 @@ func (t *thread) announce(r *region, before, full label.ID) {
 	}
 	if x.ret || x.brk || x.cont {
 		t.raises++
+		t.skipped = t.join(t.skipped, cond)
 	}
 }
 

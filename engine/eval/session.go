@@ -174,7 +174,7 @@ func (s *Session) Get(name string) (value.Value, error) {
 		return value.Value{}, fmt.Errorf("%s: no such name", name)
 	}
 	var out value.Value
-	err := s.thread(context.Background(), s.floor).protect(func(t *thread) {
+	err := s.thread(context.Background(), s.tab.Control(s.floor)).protect(func(t *thread) {
 		out = t.export(c.v.with(t.join(c.v.lab, t.pc)))
 	})
 	if err != nil {
@@ -221,7 +221,7 @@ func (s *Session) instance(p *Program) (*instance, error) {
 
 func (s *Session) thread(ctx context.Context, pc label.ID) *thread {
 	t := &thread{
-		s: s, ctx: ctx, tab: s.tab, pc: pc, fnpc: label.BottomID,
+		s: s, ctx: ctx, tab: s.tab, pc: pc, fnpc: label.BottomID, author: label.BottomID, skipped: label.BottomID,
 		maxSteps: s.limits.Steps, maxHeap: s.limits.Memory, heapMark: s.limits.Memory / 4, maxDepth: s.limits.Depth,
 		started: time.Now(), turn: s.turn,
 	}
@@ -242,10 +242,12 @@ func (s *Session) Run(ctx context.Context, p *Program, author label.Label) (Outc
 	s.turn++
 	// What a program could have bound, and did not, is known to those who know that it ran.
 	s.floor = s.tab.Join(s.floor, s.tab.Intern(author))
-	s.history = s.tab.Join(s.history, s.floor)
+	pc := s.tab.Control(s.floor)
+	s.history = s.tab.Join(s.history, pc)
 	s.printed, s.rises = nil, nil
 	clear(s.permits.used)
-	t := s.thread(ctx, s.floor)
+	t := s.thread(ctx, pc)
+	t.author = s.tab.Intern(author.OnlySources())
 	t.turn = s.turn
 	before := s.calls
 	release := context.AfterFunc(ctx, func() { t.stop.Store(stopCancelled) })

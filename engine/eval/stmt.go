@@ -156,7 +156,7 @@ func (f *fcomp) unpack(list []star.Expr, e star.Expr) assign {
 	}
 	slot := f.slots(len(list))
 	return func(t *thread, v val) {
-		l := t.join(t.join(v.lab, v.structure()), t.pc)
+		l := t.join(t.join(v.lab, t.structure(v)), t.pc)
 		it, ok := t.iterate(v)
 		if !ok {
 			panic(t.fail(p, l, "not-iterable", "got %s in sequence assignment", v.typeName()))
@@ -274,19 +274,20 @@ func (f *fcomp) ifStmt(s *star.IfStmt, p *place) stmt {
 			arm = then
 		}
 		saved := t.pc
-		full := t.join(saved, l)
+		full := t.under(saved, l)
 		if full == saved {
 			if arm == nil {
 				return sigNext
 			}
 			return arm(t)
 		}
-		t.announce(r, saved, full)
+		t.announce(r, saved, full, l)
 		t.pc = full
 		out := sigNext
 		if arm != nil {
 			out = arm(t)
 		}
+		t.conds = t.conds[:len(t.conds)-1]
 		t.pc = t.level(saved)
 		return out
 	}
@@ -342,13 +343,13 @@ func (f *fcomp) forStmt(s *star.ForStmt, p *place) stmt {
 // the body, which includes the labels of the reference and of the structure, and what breaks
 // and continues add. body returns false to end the loop. entered, if not nil, is called with the label of the loop if it raises the pc.
 func (t *thread) loop(v val, r *region, p pos, body func(bodyPC label.ID, elem val) bool, entered func(label.ID)) {
-	l := t.join(v.lab, v.structure())
-	saved, raises := t.pc, t.raises
-	full := t.join(saved, l)
+	l := t.join(v.lab, t.structure(v))
+	saved, raises, conds := t.pc, t.raises, len(t.conds)
+	full := t.under(saved, l)
 	t.loops = append(t.loops, loopPC{full, label.BottomID})
 	top := len(t.loops) - 1
 	if full != saved {
-		t.announce(r, saved, full)
+		t.announce(r, saved, full, l)
 		if entered != nil {
 			entered(full)
 		}
@@ -377,13 +378,14 @@ func (t *thread) loop(v val, r *region, p pos, body func(bodyPC label.ID, elem v
 		if !ok {
 			break
 		}
-		e.lab = t.join(e.lab, bodyPC)
+		e.lab = t.join(t.join(e.lab, v.lab), bodyPC)
 		if !body(bodyPC, e) {
 			break
 		}
 	}
 	t.unlock()
 	t.loops = t.loops[:top]
+	t.conds = t.conds[:conds]
 	t.pc = saved
 	if t.raises != raises {
 		t.pc = t.level(saved)
@@ -399,7 +401,7 @@ func (f *fcomp) whileStmt(s *star.WhileStmt, p *place) stmt {
 	r.self = s
 	cost := size(s.Cond)
 	return func(t *thread) sig {
-		saved, raises := t.pc, t.raises
+		saved, raises, conds := t.pc, t.raises, len(t.conds)
 		t.loops = append(t.loops, loopPC{label.BottomID, label.BottomID})
 		top := len(t.loops) - 1
 		pc := saved
@@ -418,11 +420,11 @@ func (f *fcomp) whileStmt(s *star.WhileStmt, p *place) stmt {
 			t.pc = pc
 			ok, l := test(t)
 			// The loop's pc accumulates what its conditions carried.
-			if full := t.join(t.pc, l); full != t.pc {
+			if full := t.under(t.pc, l); full != t.pc {
 				before := t.pc
 				t.loops[top].brk = t.join(t.loops[top].brk, full)
 				t.raises++
-				t.announce(r, before, full)
+				t.announce(r, before, full, l)
 				pc = t.level(t.join(pc, full))
 				seen = t.raises
 				t.pc = pc
@@ -439,6 +441,7 @@ func (f *fcomp) whileStmt(s *star.WhileStmt, p *place) stmt {
 			}
 		}
 		t.loops = t.loops[:top]
+		t.conds = t.conds[:conds]
 		t.pc = saved
 		if t.raises != raises {
 			t.pc = t.level(saved)

@@ -15,9 +15,9 @@ import (
 // session's floor, the labels of the branches entered, and those of the exits that
 // may have been skipped. Every expression yields a value whose label includes the pc.
 type thread struct {
-	locals []val // frame of the running function: parameters, locals, temporaries
-	pc     label.ID
-	fuel   int64 // steps until the next look at clock, cancellation and step limit
+	locals []val    // frame of the running function: parameters, locals, temporaries
+	pc     label.ID // without sources: those of control flow are in author, conds and skipped
+	fuel   int64    // steps until the next look at clock, cancellation and step limit
 	tab    *label.Table
 	cells  []*cell // globals of the running function's module
 	ret    val     // result of the return statement that is being executed
@@ -42,6 +42,14 @@ type thread struct {
 	pool     []*call // records of builtin calls; the first natives of them are in use
 	natives  int
 	at       pos // of the call of a builtin that is running
+
+	// Where the pc came from, for explaining it: who wrote the program, the conditions of the branches
+	// entered, and those of the exits that may have been taken.
+	author  label.ID
+	conds   []label.ID
+	skipped label.ID
+	litPC   label.ID // the pc for which litLab is the label of a literal
+	litLab  label.ID
 
 	// Budgets.
 	slice    int64 // fuel handed out at the last look
@@ -138,7 +146,7 @@ func (t *thread) alloc(n int64) {
 
 // level returns a pc that was saved, with what has been raised since.
 func (t *thread) level(saved label.ID) label.ID {
-	l := t.join(t.join(saved, t.s.floor), t.fnpc)
+	l := t.join(t.join(saved, t.tab.Control(t.s.floor)), t.fnpc)
 	for _, p := range t.loops[t.loopBase:] {
 		l = t.join(t.join(l, p.brk), p.cnt)
 	}
@@ -155,21 +163,53 @@ func (t *thread) raiseFloor(l label.ID, p pos, why string) {
 		t.s.noteRise(t, floor, p, why)
 	}
 	t.s.floor = floor
-	t.pc = t.join(t.pc, floor)
+	t.pc = t.join(t.pc, t.tab.Control(floor))
 	t.raises++
+}
+
+// under returns the pc of a region that is entered from the pc saved under a condition labelled l.
+func (t *thread) under(saved, l label.ID) label.ID { return t.join(saved, t.tab.Control(l)) }
+
+// literal is the label of a constant: whoever steers the author steers every constant [pc.1].
+func (t *thread) literal() label.ID {
+	if t.pc != t.litPC {
+		t.litPC, t.litLab = t.pc, t.join(t.pc, t.author)
+	}
+	return t.litLab
+}
+
+// structure returns the structure label of a container as a reader joins it, Bottom of
+// anything that is no mutable container.
+func (t *thread) structure(v val) label.ID {
+	switch v.k {
+	case kList:
+		return t.tab.Control(v.list().st)
+	case kDict, kSet:
+		return t.tab.Control(v.dict().st)
+	}
+	return label.BottomID
+}
+
+// explained returns the pc with the sources that it came from.
+func (t *thread) explained() label.Label {
+	l := t.tab.Label(t.pc)
+	for _, id := range append([]label.ID{t.author, t.s.floor, t.skipped}, t.conds...) {
+		l = l.Join(t.tab.Label(id).OnlySources())
+	}
+	return l
 }
 
 // write applies the write rule [flow.4] to a container with structure label *st
 // that was reached under the label ref, and returns the label that what is written must carry.
 func (t *thread) write(st *label.ID, ref label.ID, p pos) label.ID {
-	w := t.join(t.pc, ref)
+	w := t.under(t.pc, ref)
 	if w == *st || w == label.BottomID {
 		return w
 	}
 	joined := t.join(*st, w)
 	if joined.Class() != st.Class() {
 		t.raiseFloor(joined, p, "a container that was made under less is changed here: change a copy instead, as in dict(x) or list(x)")
-		w = t.join(w, t.s.floor)
+		w = t.under(w, t.s.floor)
 	}
 	*st = joined
 	return w
@@ -243,6 +283,7 @@ type markPoint struct {
 	frames, loops    int
 	iters, held      int
 	depth, natives   int
+	conds            int
 	chunks, arenaTop int
 	at               pos
 	ret              val
@@ -251,7 +292,7 @@ type markPoint struct {
 func (t *thread) markPoint() markPoint {
 	return markPoint{
 		act:    activation{fn: t.fn, locals: t.locals, cells: t.cells, pc: t.pc, fnpc: t.fnpc, loopBase: t.loopBase, raises: t.raises},
-		frames: len(t.frames), loops: len(t.loops), iters: len(t.iters), held: len(t.held), depth: t.depth, natives: t.natives, at: t.at,
+		frames: len(t.frames), loops: len(t.loops), iters: len(t.iters), held: len(t.held), depth: t.depth, natives: t.natives, at: t.at, conds: len(t.conds),
 		chunks: len(t.arena.full), arenaTop: t.arena.used, ret: t.ret,
 	}
 }
@@ -271,6 +312,7 @@ func (t *thread) unwind(m markPoint) {
 		t.release()
 	}
 	t.frames = t.frames[:m.frames]
+	t.conds = t.conds[:m.conds]
 	t.loops = t.loops[:m.loops]
 	t.depth, t.natives, t.at, t.ret = m.depth, m.natives, m.at, m.ret
 	t.fn, t.locals, t.cells = m.act.fn, m.act.locals, m.act.cells

@@ -53,6 +53,7 @@ func (tr *tracer) session(t *thread) {
 	tr.vals(t.arena.chunk[:t.arena.used])
 	tr.bytes += int64(t.depth) * goFrameBytes
 	tr.vals(t.iters)
+	tr.bytes += int64(cap(t.held)) * valSize
 	tr.vals(t.held)
 	tr.val(t.ret)
 	for _, a := range t.frames {

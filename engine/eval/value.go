@@ -218,17 +218,6 @@ func (v val) typeName() string {
 // same reports whether a and b are the same object, or the same small value.
 func (v val) same(w val) bool { return v.k == w.k && v.p == w.p && v.n == w.n }
 
-// structure returns the structure label of a mutable container, Bottom of anything else.
-func (v val) structure() label.ID {
-	switch v.k {
-	case kList:
-		return v.list().st
-	case kDict, kSet:
-		return v.dict().st
-	}
-	return label.BottomID
-}
-
 // stringAt identifies the bytes of a string, for the tracer.
 func (v val) stringAt() unsafe.Pointer { return v.p }
 

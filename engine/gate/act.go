@@ -149,7 +149,8 @@ func (g *Gate) receive(a *act, out any) (value.Value, *failure) {
 		return value.Value{}, &failure{code: codeResult, text: "the result is too large", detail: fmt.Sprintf("result: got %d bytes, want at most %d", n, g.cfg.Limits.Result)}
 	}
 	g.remember(v)
-	v = a.redactUnder(rootResult, v.Joined(a.outcome), a.outcome)
+	// Sources follow data: what came back did not come from the arguments that asked for it.
+	v = a.redactUnder(rootResult, v.Joined(a.outcome.Control()), a.outcome)
 	return a.lowerResult(v), nil
 }
 

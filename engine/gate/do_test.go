@@ -33,7 +33,7 @@ func TestAnAllowedCallIsRecordedThenRunThenRecorded(t *testing.T) {
 	id, _ := res.Value.Get("id")
 	wantLabel(t, "the body", body.Label, "untrusted/{ana,bob}#mail")
 	wantLabel(t, "the id", id.Label, "internal/{ana,bob}")
-	if got := body.Label.Explain(3); got != "mail.read 04.eml (body), prompt task" {
+	if got := body.Label.Explain(3); got != "mail.read 04.eml (body)" {
 		t.Errorf("the body comes from %q", got)
 	}
 	ended := last[journal.CallEnded](r, journal.CallResult)

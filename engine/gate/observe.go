@@ -67,7 +67,7 @@ func (g *Gate) Observe(ctx context.Context, name string, v value.Value, pc label
 	out := Observation{Label: x.in}
 	if decided.refusal == nil {
 		shown, _ := x.final.Get("value")
-		out.Shown, out.Text = true, cut(shown.Text(), g.cfg.Limits.Show)
+		out.Shown, out.Text = true, cut(printed(shown), g.cfg.Limits.Show)
 		out.Label = decided.lowered(label.JoinAll(x.final.Deep(), pc, decided.past))
 	} else {
 		out.Text, out.Rules = g.describe(name, v, decided.outcome), decided.rules
@@ -90,6 +90,14 @@ func (g *Gate) Observe(ctx context.Context, name string, v value.Value, pc label
 		g.counts.Hidden++
 	}
 	return out, nil
+}
+
+// printed is a value as a program prints it: a string is its text.
+func printed(v value.Value) string {
+	if v.Kind == value.String {
+		return v.Str
+	}
+	return v.Text()
 }
 
 // cut shortens a text to a number of bytes.

@@ -130,7 +130,7 @@ func TestAnObservationCanBeRedactedAndLowered(t *testing.T) {
 func TestALongValueIsCut(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Limits.Show = 10 })
 	o, err := r.Observe(t.Context(), "x", value.StringOf("ääääääää", trusted), trusted)
-	if want := `"ääää… (cut at 10 bytes)`; err != nil || o.Text != want {
+	if want := `äääää… (cut at 10 bytes)`; err != nil || o.Text != want {
 		t.Errorf("got %q, %v, want %q", o.Text, err, want)
 	}
 }

@@ -46,13 +46,10 @@ func (g *Gate) explain(r *policies.Request, d *policies.Decision) map[string]str
 	return out
 }
 
-// words names the sources that explain a label best: of those that did not come with the
-// control flow anyway, the ones that were trusted least.
+// words names the sources that explain a label best: of the ones that were trusted least, those
+// that did not come with the control flow anyway.
 func (g *Gate) words(l, pc label.Label, control bool) string {
 	sources := slices.Clone(l.Sources())
-	if own := slices.DeleteFunc(slices.Clone(sources), func(s label.Source) bool { return slices.Contains(pc.Sources(), s) }); len(own) > 0 && !control {
-		sources = own
-	}
 	g.mu.Lock()
 	lowest := label.System
 	for _, s := range sources {
@@ -62,6 +59,9 @@ func (g *Gate) words(l, pc label.Label, control bool) string {
 	g.mu.Unlock()
 	if len(sources) == 0 {
 		return l.Explain(maxShown)
+	}
+	if own := slices.DeleteFunc(slices.Clone(sources), func(s label.Source) bool { return slices.Contains(pc.Sources(), s) }); len(own) > 0 && !control {
+		sources = own
 	}
 	slices.SortStableFunc(sources, func(a, b label.Source) int {
 		return cmp.Compare(len(a.Tool)+len(a.Of)+len(a.Field), len(b.Tool)+len(b.Of)+len(b.Field))

@@ -366,6 +366,33 @@ func (l Label) WithGrant(g Grant) Label {
 	return Label{l.class(), joinOrigin(l.origin(), &origin{grants: []Grant{g}})}
 }
 
+// Control returns the label as control flow, a selection or a structure carries it into a value: class and
+// grants, without sources. Sources follow data alone: a value that was picked under a
+// condition did not come from the condition.
+func (l Label) Control() Label {
+	o := l.origin()
+	if len(o.sources) == 0 && !o.more {
+		return l
+	}
+	return Label{l.class(), controlOf(o)}
+}
+
+func controlOf(o *origin) *origin {
+	if len(o.grants) == 0 {
+		return noOrigin
+	}
+	return &origin{grants: o.grants}
+}
+
+// OnlySources returns a label that says nothing but where l came from: Bottom with l's sources.
+func (l Label) OnlySources() Label {
+	o := l.origin()
+	if len(o.sources) == 0 && !o.more {
+		return Bottom()
+	}
+	return Label{bottom, &origin{sources: o.sources, more: o.more}}
+}
+
 // WithoutSources returns the label's class alone, without sources and grants.
 func (l Label) WithoutSources() Label { return Label{l.class(), noOrigin} }
 

@@ -31,6 +31,7 @@ func (id ID) Class() ClassID { return ClassID(id >> originBits) }
 type Table struct {
 	classes  []*class
 	origins  []*origin
+	control  []uint32 // 1 + the origin of [Label.Control], by origin; 0: not known yet
 	classCap int
 
 	// collapsed says that Top, or what collapsed to it, was interned: Top's class and many sources.
@@ -48,6 +49,7 @@ func NewTable() *Table {
 	return &Table{
 		classes:  []*class{top, bottom},
 		origins:  []*origin{manyOrigin, noOrigin},
+		control:  []uint32{0, 2},
 		classKey: map[string]uint32{keyOfClass(top): 0, keyOfClass(bottom): 1},
 		originOf: map[string]uint32{keyOfOrigin(manyOrigin): 0, keyOfOrigin(noOrigin): 1},
 		joins:    map[uint64]ID{},
@@ -113,7 +115,7 @@ func (t *Table) internOrigin(o *origin) uint32 {
 		t.collapsed.origin = true
 		return 0
 	}
-	t.origins = append(t.origins, o)
+	t.origins, t.control = append(t.origins, o), append(t.control, 0)
 	t.originOf[k] = i
 	t.bytes += int64(2*len(k)) + entryBytes
 	return i
@@ -157,6 +159,20 @@ func (t *Table) join(a, b ID) ID {
 	}
 	slot.a, slot.b, slot.j = a, b, j
 	return j
+}
+
+// Control returns the ID of [Label.Control].
+func (t *Table) Control(id ID) ID {
+	o := id & (maxOrigins - 1)
+	if o == BottomID&(maxOrigins-1) {
+		return id
+	}
+	if c := t.control[o]; c != 0 {
+		return id&^(maxOrigins-1) | ID(c-1)
+	}
+	c := t.internOrigin(controlOf(t.origins[o]))
+	t.control[o] = c + 1
+	return id&^(maxOrigins-1) | ID(c)
 }
 
 // Flows reports whether a flows to b (see [Label.FlowsTo]).

@@ -1,0 +1,336 @@
+// Package agents runs agents: a model, or a person, writes programs, and the programs act
+// through the gate of package engine.
+//
+// [Build] makes an agent of the files that describe it. [Agent.Run] runs it once:
+//
+//	the model writes a program, knowing only what it was shown
+//	the program runs, each of its calls decided by the policies
+//	what it printed is shown to the model, value by value, as far as policy lets it
+//	… until a program calls done(value), or the turns are used up
+//
+// The label of each program is the join of all that its author was shown: the instructions, the task, and
+// every observation. Once the model has read a stranger's mail, all it writes is as
+// trustworthy as a stranger's.
+//
+// In the mode plan the model is shown no results: after its first program only how that ended, as a
+// code and a position. In the mode program there is no model: a person wrote the program.
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"callgate/agents/model"
+	"callgate/engine"
+	"callgate/engine/eval"
+	"callgate/engine/gate"
+	"callgate/engine/journal"
+	"callgate/engine/label"
+	"callgate/engine/syntax"
+	"callgate/engine/value"
+	"callgate/spec"
+)
+
+// defaultTurns is how many programs a model writes at most, unless the agent says otherwise.
+const defaultTurns = 10
+
+// sameFailure is how often a model may write the same failing program before the run ends.
+const sameFailure = 3
+
+// RunOptions are what one run is given.
+type RunOptions struct {
+	ID     string            // of the run; "": made up
+	Task   string            // the value of the input "task"
+	Inputs map[string]string // other inputs, by name
+
+	// Author is the label of who wrote the agent's program; nil: as trusted as the agent's file. A model's
+	// programs have the label of what it was shown.
+	Author *label.Label
+}
+
+// Result is how a run ended.
+type Result struct {
+	Run     string
+	Status  string // one of the constants of package engine
+	Answer  *value.Value
+	Reason  string          // in words, if it did not end well
+	Turns   int             // programs that ran
+	Waiting []gate.Question // what nobody has answered, if the status is waiting
+	Counts  gate.Counts
+	Last    eval.Outcome // of the last program
+}
+
+// InputError is what is wrong with the inputs of a run.
+type InputError struct{ Problems []string }
+
+func (e *InputError) Error() string { return strings.Join(e.Problems, "\n") }
+
+// Run runs the agent once. A run that ends badly is a Result; the error says that it could not begin (an
+// [*InputError]), or that its journal failed.
+func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
+	inputs, typed, task, err := a.inputs(o)
+	if err != nil {
+		return Result{}, err
+	}
+	own := label.New(label.User, label.Public(), nil, label.Source{Tool: "agent", Of: a.Spec.Meta.Name})
+	if o.Author != nil {
+		own = *o.Author
+	}
+	shown := label.Bottom()
+	if a.model != nil {
+		shown = own.Join(task.Label)
+	}
+	e, err := engine.New(engine.Config{
+		Agent: a.Spec.Meta.Name, Digest: a.Spec.Digest, Mode: a.Spec.Mode, Principal: a.principal,
+		Tools: a.tools, Known: a.known, PDP: a.Root, Store: a.opts.Store, Approver: a.opts.Approver, Clock: a.opts.Clock,
+		Limits: Limits(a.Spec.Limits), Meter: Meter(a.Spec), Reveal: a.Spec.Observe == "reveal" || a.Spec.Observe == "policy",
+		Watch: a.opts.Watch,
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	s, err := e.Start(ctx, engine.Run{ID: o.ID, Inputs: inputs, Typed: typed, Context: shown})
+	if err != nil {
+		return Result{}, err
+	}
+	r := &run{agent: a, session: s, out: Result{Run: s.ID()}}
+	if a.model == nil {
+		err = r.program(ctx, own)
+	} else {
+		err = r.loop(ctx, task.Text(), inputs)
+	}
+	r.out.Counts, r.out.Waiting = s.Gate().Counts(), s.Gate().Waiting()
+	if err != nil {
+		r.out.Status, r.out.Reason = engine.Failed, err.Error()
+	}
+	if r.out.Answer != nil && r.out.Status != engine.Done {
+		r.out.Answer = nil
+	}
+	ended := s.End(ctx, engine.Ending{Status: r.out.Status, Answer: r.out.Answer, Reason: r.out.Reason})
+	return r.out, errors.Join(err, ended)
+}
+
+// Meter returns how many bits the endorsements and refusals of an agent's session may reveal.
+func Meter(a *spec.Agent) int {
+	if a.Meter == 0 {
+		return 256
+	}
+	return a.Meter
+}
+
+// Limits returns the budgets that an agent declares, in the evaluator's terms.
+func Limits(l spec.Limits) eval.Limits {
+	return eval.Limits{Steps: l.Steps, Memory: l.Memory, Wall: l.Wall, Calls: l.Calls, Depth: l.Depth, Output: l.Output}
+}
+
+// inputs labels what the run is given, and says which of it a person typed.
+func (a *Agent) inputs(o RunOptions) (out []journal.Input, typed []string, task value.Value, err error) {
+	var bad []string
+	task = value.StringOf("", label.Bottom())
+	declared := map[string]bool{}
+	for _, in := range a.Spec.Inputs {
+		declared[in.Name] = true
+		text, given := o.Inputs[in.Name]
+		if in.Name == "task" && o.Task != "" {
+			text, given = o.Task, true
+		}
+		if !given && in.Default != nil {
+			text, given = *in.Default, true
+		}
+		if !given {
+			bad = append(bad, fmt.Sprintf("input %q: got nothing, want a value: --input %s=…", in.Name, in.Name))
+			continue
+		}
+		v := value.StringOf(text, in.For(a.principal.Sub).WithSources(label.Source{Tool: "input", Of: in.Name}))
+		out = append(out, journal.Input{Name: in.Name, Value: v})
+		if v.Label.Trust() >= label.User {
+			typed = append(typed, text)
+		}
+		if in.Name == "task" {
+			task = v
+		}
+	}
+	for name := range o.Inputs {
+		if !declared[name] {
+			bad = append(bad, fmt.Sprintf("input %q: the agent has none of that name", name))
+		}
+	}
+	if o.Task != "" && !declared["task"] {
+		bad = append(bad, `input "task": the agent has none of that name`)
+	}
+	if len(bad) > 0 {
+		sort.Strings(bad)
+		return nil, nil, task, &InputError{bad}
+	}
+	return out, typed, task, nil
+}
+
+// run is one run in progress.
+type run struct {
+	agent   *Agent
+	session *engine.Session
+	out     Result
+}
+
+// program runs the agent's own program, which a person wrote.
+func (r *run) program(ctx context.Context, author label.Label) error {
+	out, err := r.session.Exec(ctx, engine.Program{File: r.agent.Spec.Program, Text: r.agent.program, Author: author})
+	if err != nil {
+		return err
+	}
+	r.ended(out)
+	return nil
+}
+
+// ended takes over how a program ended.
+func (r *run) ended(out eval.Outcome) {
+	r.out.Turns++
+	r.out.Last = out
+	r.out.Status = engine.StatusOf(out.Status)
+	r.out.Reason = ""
+	if out.Err != nil {
+		r.out.Reason = out.Err.Public()
+	}
+	if out.Answer != nil {
+		r.out.Answer = out.Answer
+	}
+}
+
+// loop lets the model write programs until one answers.
+func (r *run) loop(ctx context.Context, task string, inputs []journal.Input) error {
+	a := r.agent
+	request := model.Request{System: a.prompt(), Messages: []model.Message{{Role: model.User, Text: firstMessage(task, inputs)}}}
+	turns := a.Spec.Limits.Turns
+	if turns <= 0 {
+		turns = defaultTurns
+	}
+	failures := map[string]int{}
+	for turn := 1; turn <= turns; turn++ {
+		reply, err := a.model.Generate(ctx, request)
+		if err != nil {
+			r.out.Status, r.out.Reason = engine.Failed, err.Error()
+			return nil
+		}
+		author := r.session.Gate().Context().WithSources(label.Source{Tool: "model", Of: fmt.Sprintf("turn %d", turn)})
+		err = r.session.Replied(ctx, journal.ModelReplied{Provider: a.model.Provider(), Model: a.model.Name(), Text: reply.Text, Context: author, Tokens: reply.Tokens})
+		if err != nil {
+			return err
+		}
+		text, ok := programIn(reply.Text)
+		request.Messages = append(request.Messages, model.Message{Role: model.Assistant, Text: reply.Text})
+		if !ok {
+			request.Messages = append(request.Messages, model.Message{Role: model.User, Text: "There was no program in the reply. Answer with one fenced block of Starlark; end with done(value)."})
+			r.out.Status, r.out.Reason = engine.Failed, "the model's reply held no program"
+			continue
+		}
+		out, err := r.session.Exec(ctx, engine.Program{File: fmt.Sprintf("turn%d.star", turn), Text: text, Author: author})
+		if err != nil {
+			return err
+		}
+		r.ended(out)
+		switch out.Status {
+		case eval.Answered, eval.Waiting, eval.Cancelled, eval.Crashed:
+			return nil
+		case eval.OK:
+		default:
+			failures[text]++
+			if failures[text] == sameFailure {
+				r.out.Reason = fmt.Sprintf("the model wrote the same failing program %d times: %s", sameFailure, r.out.Reason)
+				return nil
+			}
+		}
+		feedback, err := r.feedback(ctx, turn, out)
+		if err != nil {
+			if refused, ok := errors.AsType[*eval.CallError](err); ok && refused.Wait {
+				r.out.Status, r.out.Reason = engine.Waiting, refused.Code
+				return nil
+			}
+			return err
+		}
+		request.Messages = append(request.Messages, model.Message{Role: model.User, Text: feedback})
+	}
+	if r.out.Status == engine.Done {
+		r.out.Status = engine.Budget
+		r.out.Reason = fmt.Sprintf("%d turns used up without done(…)", turns)
+	}
+	return nil
+}
+
+// feedback says to the model how its program went: what it printed, as far as that is shown, and
+// how it ended.
+func (r *run) feedback(ctx context.Context, turn int, out eval.Outcome) (string, error) {
+	var b strings.Builder
+	if out.Err == nil {
+		fmt.Fprintf(&b, "Turn %d ended without an error.\n", turn)
+	} else {
+		b.WriteString(r.describe(turn, out.Err))
+	}
+	if r.agent.Spec.Mode == "plan" {
+		return b.String(), nil
+	}
+	n := 0
+	for _, p := range out.Prints {
+		var line []string
+		for _, v := range p.Args {
+			n++
+			o, err := r.session.Observe(ctx, fmt.Sprintf("printed %d", n), v, p.PC)
+			if err != nil {
+				return "", err
+			}
+			line = append(line, o.Text)
+		}
+		fmt.Fprintf(&b, "printed: %s\n", strings.Join(line, " "))
+	}
+	return b.String(), nil
+}
+
+// errorBits is what an error's code and position take from the meter, if they depend on more than the
+// model was shown. Those of a refusal the gate has taken.
+const errorBits = 8
+
+// describe says of an error what the model may know of it.
+func (r *run) describe(turn int, e *eval.Error) string {
+	var b strings.Builder
+	g := r.session.Gate()
+	switch {
+	case len(e.Syntax) > 0:
+		fmt.Fprintf(&b, "Turn %d was not run: its program has errors.\n", turn)
+		for _, s := range e.Syntax {
+			fmt.Fprintf(&b, "%s\n", s.Error())
+			if s.Hint != "" {
+				fmt.Fprintf(&b, "hint: %s\n", s.Hint)
+			}
+		}
+		return b.String()
+	case r.agent.Spec.Mode != "plan" && e.Label.FlowsTo(g.Context()):
+		fmt.Fprintf(&b, "Turn %d ended with an error.\n%s\n", turn, e.Error())
+	case e.Status == eval.Denied || g.Reveal(e.Label, errorBits):
+		fmt.Fprintf(&b, "Turn %d ended with an error.\n%s\n", turn, e.Public())
+		if e.Hint != "" {
+			fmt.Fprintf(&b, "hint: %s\n", e.Hint)
+		}
+	default:
+		fmt.Fprintf(&b, "Turn %d ended with an error, of which nothing may be shown.\n", turn)
+	}
+	return b.String()
+}
+
+// syntaxProblems are the errors of a program's text as problems of a file.
+func syntaxProblems(file string, err error) []spec.Problem {
+	if err == nil {
+		return nil
+	}
+	list, ok := errors.AsType[syntax.Errors](err)
+	if !ok {
+		return []spec.Problem{{Pos: spec.Position{File: file}, Text: err.Error()}}
+	}
+	var out []spec.Problem
+	for _, e := range list {
+		out = append(out, spec.Problem{Pos: spec.Position{File: e.File, Line: e.Line, Column: e.Column}, Text: e.Message, Hint: e.Hint})
+	}
+	return slices.Clip(out)
+}

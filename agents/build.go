@@ -1,0 +1,286 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"callgate/agents/model"
+	"callgate/builtins"
+	"callgate/builtins/std"
+	"callgate/engine"
+	"callgate/engine/eval"
+	"callgate/engine/gate"
+	"callgate/engine/journal"
+	"callgate/engine/label"
+	"callgate/engine/value"
+	"callgate/policies"
+	"callgate/policies/root"
+	"callgate/spec"
+)
+
+// Options are what the host of an agent chooses. The zero Options run it without a state folder, with
+// a journal in memory, and with nobody who approves.
+type Options struct {
+	State    string // folder for what tools write; "" means that tools which need one are refused
+	Store    journal.Store
+	Approver gate.Approver
+	Clock    func() time.Time
+	Watch    func(journal.Event)
+}
+
+// Agent is an agent ready to run: its tools are open. Close it.
+type Agent struct {
+	Spec *spec.Agent
+	Root *root.Root // the policies bound to it
+
+	tools     *builtins.Set
+	known     []string
+	model     model.Model
+	program   string // text of main.star, in mode program
+	principal policies.Principal
+	opts      Options
+	closers   []func() error
+}
+
+// Build makes an agent of the files that describe it. Everything that is wrong with them is
+// returned at once, warnings included; with a problem that is [spec.Fatal] the agent is nil.
+func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Problem) {
+	if p.Agent == nil {
+		return nil, nil // the load has said why
+	}
+	a := &Agent{Spec: p.Agent, tools: new(builtins.Set), opts: o}
+	if p.Host != nil {
+		a.principal = policies.Principal(p.Host.Principal)
+	}
+	problems := a.grant(ctx, p)
+	problems = append(problems, a.author()...)
+	schemas := make([]policies.ToolSchema, 0, len(a.tools.Names()))
+	for _, t := range a.tools.All() {
+		schemas = append(schemas, toolSchema(t))
+	}
+	bound, more := root.Load(ctx, root.Config{Host: p.Host, Policies: p.Policies, Tools: schemas})
+	problems = append(problems, more...)
+	a.Root = bound
+	if spec.Fatal(problems) {
+		a.Close()
+		return nil, spec.SortProblems(problems)
+	}
+	return a, spec.SortProblems(problems)
+}
+
+// grant opens the tools that the agent uses.
+func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Problem) {
+	env := std.Env{State: a.opts.State, Principal: a.principal.Sub}
+	granted := map[string]spec.Position{}
+	for _, u := range p.Tools {
+		if u.MCP != nil || u.Script != "" {
+			problems = append(problems, spec.Problem{Pos: u.Pos, Text: "tools from MCP servers and scripts cannot be used yet", Hint: "use a toolset of this program: " + strings.Join(std.Names(), ", ")})
+			continue
+		}
+		f := std.Lookup(u.Name)
+		if f == nil {
+			problem := spec.Problem{Pos: u.Pos, Text: fmt.Sprintf("unknown tool %q", u.Name), Hint: "there are " + strings.Join(std.Names(), ", ")}
+			if n := spec.Nearest(u.Name, std.Names()); n != "" {
+				problem.Hint = fmt.Sprintf("did you mean %q?", n)
+			}
+			problems = append(problems, problem)
+			continue
+		}
+		options := map[string]any{}
+		for name, o := range u.Options {
+			options[name] = o.Value
+		}
+		env.Dir = u.Dir
+		set, err := f.Build(ctx, env, options)
+		if err != nil {
+			problems = append(problems, optionProblems(u, err)...)
+			continue
+		}
+		a.closers = append(a.closers, set.Close)
+		for _, t := range set.Tools {
+			if at, ok := granted[t.Name]; ok {
+				problems = append(problems, spec.Problem{Pos: u.Pos, Text: fmt.Sprintf("tool %q: granted twice, first at %s", t.Name, at)})
+				continue
+			}
+			granted[t.Name] = u.Pos
+			declare(t, p.Declare)
+			if err := a.tools.Add(t); err != nil {
+				problems = append(problems, spec.Problem{Pos: u.Pos, Text: err.Error()})
+			}
+			for _, w := range t.Check() {
+				problems = append(problems, spec.Problem{Pos: u.Pos, Text: w, Warn: true})
+			}
+		}
+	}
+	for _, d := range p.Declare {
+		if a.tools.Lookup(d.Tool) == nil {
+			problems = append(problems, spec.Problem{Pos: d.Pos, Text: fmt.Sprintf("tool %q: declared, and not granted", d.Tool)})
+		}
+	}
+	for _, n := range std.Names() {
+		if strings.Contains(n, ".") && a.tools.Lookup(n) == nil {
+			a.known = append(a.known, n)
+		}
+	}
+	return problems
+}
+
+// optionProblems places what is wrong with options where they were written.
+func optionProblems(u spec.Use, err error) []spec.Problem {
+	bad, ok := errors.AsType[*std.OptionsError](err)
+	if !ok {
+		return []spec.Problem{{Pos: u.Pos, Text: u.Name + ": " + err.Error()}}
+	}
+	var out []spec.Problem
+	for _, b := range bad.Problems {
+		p := spec.Problem{Pos: u.Pos, Text: bad.Use + ": " + b.Text, Hint: b.Hint}
+		if o, ok := u.Options[b.Option]; ok {
+			p.Pos = o.Pos
+		}
+		if b.Option != "" {
+			p.Text = bad.Use + ": option " + b.Option + ": " + b.Text
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// declare replaces what a tool says of itself by what toolsets say of it.
+func declare(t *builtins.Tool, all []spec.Declaration) {
+	for _, d := range all {
+		if d.Tool != t.Name {
+			continue
+		}
+		if d.Effects != nil {
+			if e, err := builtins.ParseEffects(d.Effects); err == nil { // the load has checked the names
+				t.Effects = e
+			}
+		}
+		for _, s := range d.Sinks {
+			declareSink(t, s)
+		}
+		if d.Label != nil {
+			t.Label.Class = *d.Label
+		}
+		if d.Of != "" {
+			t.Label.Of = d.Of
+		}
+		if d.Fields != nil {
+			t.Label.Fields = nil
+			for _, f := range d.Fields {
+				t.Label.Fields = append(t.Label.Fields, builtins.FieldSource{Path: f.Path, Class: f.Label})
+			}
+		}
+		if d.Structure != nil {
+			t.Label.Structure = d.Structure
+		}
+		if d.Idempotent != nil {
+			t.Idempotent = *d.Idempotent
+		}
+		if d.Timeout > 0 {
+			t.Timeout = d.Timeout
+		}
+	}
+}
+
+// declareSink gives a parameter, or a part of one ("headers.Authorization", "to[]"), a kind of sink.
+func declareSink(t *builtins.Tool, s spec.SinkDeclaration) {
+	name, part := s.Path, ""
+	if i := strings.IndexAny(s.Path, ".["); i >= 0 {
+		name, part = s.Path[:i], s.Path[i:]
+	}
+	t.Params = slices.Clone(t.Params)
+	for i := range t.Params {
+		p := &t.Params[i]
+		if p.Name != name {
+			continue
+		}
+		if part == "" {
+			p.Sink = s.Sink
+			continue
+		}
+		sinks := map[string]string{part: s.Sink}
+		for k, v := range p.Sinks {
+			if k != part {
+				sinks[k] = v
+			}
+		}
+		p.Sinks = sinks
+	}
+}
+
+// author opens the model, or reads the program.
+func (a *Agent) author() []spec.Problem {
+	if a.Spec.Model == nil {
+		if a.Spec.Program == "" {
+			return nil // the load has said so
+		}
+		b, err := os.ReadFile(a.Spec.Program)
+		if err != nil {
+			return []spec.Problem{{Pos: a.Spec.Meta.Pos, Text: err.Error()}}
+		}
+		a.program = string(b)
+		return a.checkProgram()
+	}
+	m := a.Spec.Model
+	if m.Provider != "recorded" {
+		return []spec.Problem{{Pos: m.Pos, Text: fmt.Sprintf("model provider %q cannot be used yet", m.Provider), Hint: "provider: recorded plays a transcript; a program needs no model"}}
+	}
+	r, bad := model.LoadRecording(m.Recording)
+	var out []spec.Problem
+	for _, e := range bad {
+		out = append(out, spec.Problem{Pos: spec.Position{File: e.Path, Line: e.Line, Column: min(e.Line, 1)}, Text: e.Text, Hint: e.Hint})
+	}
+	a.model = r
+	return out
+}
+
+// checkProgram compiles the agent's program as a session would.
+func (a *Agent) checkProgram() []spec.Problem {
+	s, err := eval.NewSession(eval.Config{Tools: engine.Signatures(a.tools), Inputs: a.placeholders()})
+	if err != nil {
+		return []spec.Problem{{Pos: a.Spec.Meta.Pos, Text: err.Error()}}
+	}
+	return CheckProgram(a.Spec.Program, a.program, s.Env())
+}
+
+// CheckProgram returns everything that is wrong with the text of a program.
+func CheckProgram(file, text string, env eval.Env) []spec.Problem {
+	_, err := eval.Compile(file, []byte(text), env)
+	return syntaxProblems(file, err)
+}
+
+// placeholders stand for the inputs of a run.
+func (a *Agent) placeholders() []eval.Input {
+	var out []eval.Input
+	for _, in := range a.Spec.Inputs {
+		out = append(out, eval.Input{Name: in.Name, Value: value.StringOf("", label.Top())})
+	}
+	return out
+}
+
+func toolSchema(t *builtins.Tool) policies.ToolSchema {
+	s := policies.ToolSchema{Name: t.Name, Effects: t.Effects.Names()}
+	for _, p := range t.Params {
+		s.Params = append(s.Params, policies.ParamSchema{Name: p.Name, Schema: p.Schema, Required: p.Required, Sink: p.Sink, Sinks: p.Sinks})
+	}
+	return s
+}
+
+// Tools returns the tools granted to the agent.
+func (a *Agent) Tools() *builtins.Set { return a.tools }
+
+// Close gives back what the tools hold.
+func (a *Agent) Close() error {
+	var errs []error
+	for _, c := range a.closers {
+		errs = append(errs, c())
+	}
+	a.closers = nil
+	return errors.Join(errs...)
+}

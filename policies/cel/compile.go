@@ -202,6 +202,12 @@ func (x *expr) report(f finding) { x.policy.problems = append(x.policy.problems,
 
 // compile parses, checks and plans the expression for arguments of any type.
 func (x *expr) compile() {
+	defer func() {
+		if p := recover(); p != nil { // in the library: one text is not to take the process down
+			x.ok = false
+			x.policy.report(x.src.Pos, "", "%s: cannot be compiled: %v", x.role, p)
+		}
+	}()
 	if x.src.Text == "" {
 		x.policy.report(x.src.Pos, "", "%s: no expression", x.role)
 		return
@@ -245,7 +251,7 @@ func (x *expr) compile() {
 	}
 	x.plan, x.ok = plan, true
 	if checked.OutputType().Kind() == types.BoolKind {
-		x.condition = skeletons{x.policy, x.ast}.of(x.ast.Expr(), nil)
+		x.condition = skeletons{x.policy, x.ast, x.cost != costCounted}.of(x.ast.Expr(), nil)
 	}
 }
 

@@ -1,9 +1,7 @@
 package cel
 
 import (
-	"fmt"
 	"math"
-	"regexp/syntax"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
@@ -14,7 +12,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
-	"github.com/google/cel-go/interpreter"
 )
 
 // The cost of an expression is counted in CEL's units, one for about every operation, a
@@ -25,11 +22,9 @@ const (
 	smallList = 64   // elements of a list in a small request
 	smallText = 1024 // characters of a text in a small request
 
-	maxCost        = 100_000    // of one evaluation of an expression
-	maxDecision    = 1_000_000  // of all counted evaluations of one decision
-	maxEstimate    = 10_000_000 // of an expression, for a small request: more is refused at load
-	maxElements    = 100_000    // of a list that an expression makes
-	maxNestedParts = 10_000     // of a value of lists in lists that an expression makes
+	maxCost     = 100_000    // of one evaluation of an expression
+	maxDecision = 1_000_000  // of all counted evaluations of one decision
+	maxEstimate = 10_000_000 // of an expression, for a small request: more is refused at load
 )
 
 // isSimple reports whether an expression has no loop and no function that takes longer than reading
@@ -79,6 +74,9 @@ func size(n uint64) *checker.SizeEstimate { return &checker.SizeEstimate{Min: 0,
 
 // EstimateSize bounds what has no size of its own in the expression.
 func (e estimator) EstimateSize(n checker.AstNode) *checker.SizeEstimate {
+	if n.Type().Kind() == types.StructKind {
+		return size(32) // fields
+	}
 	path := n.Path()
 	if len(path) > 0 && path[0] == varParams {
 		if v := e.param(path[1:]); v != nil {
@@ -113,7 +111,7 @@ func computedSize(t *types.Type) *checker.SizeEstimate {
 	switch t.Kind() {
 	case types.ListKind, types.MapKind:
 		return size(smallList * smallList)
-	case types.StringKind, types.BytesKind, types.DynKind:
+	case types.StringKind, types.BytesKind, types.DynKind, types.OpaqueKind:
 		return size(smallList * smallText)
 	}
 	return nil
@@ -197,175 +195,4 @@ func estimate(env *celgo.Env, checked *celgo.Ast, e estimator) uint64 {
 		return math.MaxUint64
 	}
 	return cost.Max
-}
-
-// guard makes an expression fail rather than make a value whose comparison, printing or
-// copying would take long although its making did not: lists doubled again and again,
-// lists of lists that share their elements.
-func guard(checked *ast.AST) interpreter.InterpretableDecoratorV2 {
-	growing := accumulations(checked.Expr())
-	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		if growing[i.ID()] {
-			return i, nil
-		}
-		g := sizeGuard{nested: nested(checked.GetType(i.ID()))}
-		switch inst := i.(type) {
-		case interpreter.InterpretableConst, interpreter.InterpretableAttribute:
-			return i, nil
-		case interpreter.InterpretableCall:
-			if args := inst.Args(); inst.Function() == overloads.Matches && len(args) == 2 {
-				if _, isConst := args[1].(interpreter.InterpretableConst); !isConst {
-					return &guardedMatch{inst}, nil
-				}
-			}
-			if g.nested || inst.Function() == operators.Add && checked.GetType(i.ID()).Kind() == types.ListKind {
-				return &guardedCall{inst, g}, nil
-			}
-			return i, nil
-		case interpreter.InterpretableConstructor:
-			if g.nested {
-				return &guardedConstructor{inst, g}, nil
-			}
-			return i, nil
-		}
-		if g.nested {
-			return &guarded{i, g}, nil
-		}
-		return i, nil
-	}
-}
-
-// accumulations returns the ids of what comprehensions add to their results one by one:
-// the result is checked instead.
-func accumulations(e ast.Expr) map[int64]bool {
-	out := map[int64]bool{}
-	walk(e, nil, func(e ast.Expr, _ *scope) bool {
-		if e.Kind() == ast.ComprehensionKind {
-			c := e.AsComprehension()
-			walk(c.LoopStep(), nil, func(e ast.Expr, _ *scope) bool {
-				if args, ok := callArgs(e, operators.Add, 2); ok && isIdent(args[0], c.AccuVar()) {
-					out[e.ID()], out[args[1].ID()] = true, true
-				}
-				return true
-			})
-		}
-		return true
-	})
-	return out
-}
-
-// nested reports whether values of a type may have lists or maps in lists or maps.
-func nested(t *types.Type) bool {
-	switch t.Kind() {
-	case types.DynKind, types.AnyKind, types.TypeParamKind:
-		return true
-	case types.ListKind, types.MapKind, types.OpaqueKind:
-		for _, p := range t.Parameters() {
-			switch p.Kind() {
-			case types.ListKind, types.MapKind, types.OpaqueKind, types.DynKind, types.AnyKind, types.TypeParamKind:
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// sizeGuard checks the size of a value.
-type sizeGuard struct{ nested bool }
-
-func (g sizeGuard) check(v ref.Val) ref.Val {
-	if g.nested {
-		if parts(v, maxNestedParts) < 0 {
-			return types.NewErr("a value of more than %d parts", maxNestedParts)
-		}
-		return v
-	}
-	if s, ok := v.(traits.Lister); ok && s.Size().(types.Int) > maxElements {
-		return types.NewErr("a list of more than %d elements", maxElements)
-	}
-	return v
-}
-
-// parts takes the number of values in v off what is left; less than 0 means that they were too many.
-func parts(v ref.Val, left int) int {
-	left--
-	switch v := v.(type) {
-	case traits.Lister:
-		for it := v.Iterator(); left >= 0 && it.HasNext() == types.True; {
-			left = parts(it.Next(), left)
-		}
-	case traits.Mapper:
-		for it := v.Iterator(); left >= 0 && it.HasNext() == types.True; {
-			left = parts(v.Get(it.Next()), left)
-		}
-	case *types.Optional:
-		if v.HasValue() {
-			return parts(v.GetValue(), left)
-		}
-	}
-	return left
-}
-
-type guarded struct {
-	interpreter.InterpretableV2
-	size sizeGuard
-}
-
-func (g *guarded) Exec(f *interpreter.ExecutionFrame) ref.Val {
-	return g.size.check(g.InterpretableV2.Exec(f))
-}
-
-func (g *guarded) Eval(a interpreter.Activation) ref.Val { return g.Exec(interpreter.AsFrame(a)) }
-
-type guardedCall struct {
-	interpreter.InterpretableCall
-	size sizeGuard
-}
-
-func (g *guardedCall) Exec(f *interpreter.ExecutionFrame) ref.Val {
-	return g.size.check(g.InterpretableCall.Exec(f))
-}
-
-func (g *guardedCall) Eval(a interpreter.Activation) ref.Val { return g.Exec(interpreter.AsFrame(a)) }
-
-type guardedConstructor struct {
-	interpreter.InterpretableConstructor
-	size sizeGuard
-}
-
-func (g *guardedConstructor) Exec(f *interpreter.ExecutionFrame) ref.Val {
-	return g.size.check(g.InterpretableConstructor.Exec(f))
-}
-
-func (g *guardedConstructor) Eval(a interpreter.Activation) ref.Val {
-	return g.Exec(interpreter.AsFrame(a))
-}
-
-// guardedMatch matches a pattern that is not known before it is evaluated.
-type guardedMatch struct{ interpreter.InterpretableCall }
-
-func (g *guardedMatch) Exec(f *interpreter.ExecutionFrame) ref.Val {
-	pattern := g.Args()[1].Exec(f)
-	if s, ok := pattern.(types.String); ok {
-		if err := checkPattern(string(s)); err != nil {
-			return types.WrapErr(err)
-		}
-	}
-	return g.InterpretableCall.Exec(f)
-}
-
-func (g *guardedMatch) Eval(a interpreter.Activation) ref.Val { return g.Exec(interpreter.AsFrame(a)) }
-
-// checkPattern refuses regular expressions whose matching takes long: it takes
-// time in proportion to the states times the text. What does not parse is left to who compiles it.
-func checkPattern(pattern string) error {
-	re, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return nil
-	}
-	prog, err := syntax.Compile(re.Simplify())
-	if err == nil && len(prog.Inst) > maxRegexStates {
-		return fmt.Errorf("regular expression of %d states, want %d at most", len(prog.Inst), maxRegexStates)
-	}
-	return nil
 }

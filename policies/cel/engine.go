@@ -62,9 +62,14 @@ func New(docs []spec.Policy, tools []policies.ToolSchema) (*Engine, []spec.Probl
 	e.policies = make([]*policy, len(with))
 	each(len(with), func(i int) {
 		p := env.compile(with[i])
+		e.policies[i] = p
+		defer func() {
+			if r := recover(); r != nil {
+				p.report(with[i].Meta.Pos, "", "policy %s: cannot be checked: %v", with[i].Meta.Name, r)
+			}
+		}()
 		p.checkTools(e.tools)
 		p.lint(e.tools)
-		e.policies[i] = p
 	})
 	var problems []spec.Problem
 	for _, p := range e.policies {

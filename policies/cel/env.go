@@ -55,6 +55,7 @@ var sharedEnvironment = sync.OnceValues(func() (*environment, error) {
 			celgo.ValidateDurationLiterals(),
 			celgo.ValidateTimestampLiterals(),
 			celgo.ValidateRegexLiterals(),
+			celgo.ValidateHomogeneousAggregateLiterals(),
 		),
 	}
 	for _, name := range slices.Sorted(maps.Keys(variableTypes)) {

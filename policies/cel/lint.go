@@ -66,6 +66,7 @@ func (p *policy) lint(tools map[toolKey]*tool) {
 	for _, x := range p.expressions() {
 		if x.ok {
 			x.lintWords(names)
+			x.lintParams()
 		}
 	}
 	for _, r := range p.rules {
@@ -111,6 +112,36 @@ func (x *expr) lintWords(tools []string) {
 		}
 		return true
 	})
+}
+
+// lintParams reports keys that a parameter does not have, where its type is that of a map.
+func (x *expr) lintParams() {
+	walk(x.ast.Expr(), nil, func(e ast.Expr, s *scope) bool {
+		operand, key, _, ok := plainStep(e)
+		if !ok {
+			return true
+		}
+		path, ok := paramPath(operand, s)
+		if d, is := paramAt(x.params, path).(*dict); ok && is && !slices.Contains(d.keys(), key) {
+			x.report(finding{
+				id: e.ID(), text: fmt.Sprintf("unknown parameter 'params.%s'", strings.Join(append(path, key), ".")), hint: nearestOf(key, d.keys()),
+			})
+		}
+		return true
+	})
+}
+
+// paramPath returns the path of the parameter that an expression is.
+func paramPath(e ast.Expr, s *scope) ([]string, bool) {
+	if s.global(e) == varParams {
+		return nil, true
+	}
+	operand, field, _, ok := plainStep(e)
+	if !ok {
+		return nil, false
+	}
+	path, ok := paramPath(operand, s)
+	return append(path, field), ok
 }
 
 // literal returns the id of a text in an expression, or of the expression.

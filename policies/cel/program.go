@@ -32,12 +32,12 @@ const (
 )
 
 // planOptions are for an expression that is evaluated without counting.
-func planOptions(checked *ast.AST) []interpreter.PlannerOption {
+func (e *environment) planOptions(checked *ast.AST) []interpreter.PlannerOption {
 	return []interpreter.PlannerOption{
 		interpreter.Optimize(),
 		interpreter.CompileRegexConstants(interpreter.MatchesRegexOptimization),
 		interpreter.CustomDecoratorV2(alternatives),
-		interpreter.CustomDecoratorV2(guard(checked)),
+		interpreter.CustomDecoratorV2(e.guard(checked)),
 	}
 }
 
@@ -77,14 +77,14 @@ func (a *alternative) Eval(vars interpreter.Activation) ref.Val {
 // newProgram plans what is to be evaluated of x, as checked with the types that the
 // interpreter and the environment have.
 func newProgram(x *expr, checked *ast.AST, i interpreter.Interpreter, env *celgo.Env) (*program, error) {
-	plan, err := i.NewInterpretable(checked, planOptions(checked)...)
+	plan, err := i.NewInterpretable(checked, x.env.planOptions(checked)...)
 	if err != nil {
 		return nil, err
 	}
 	p := &program{plan: plan, cost: x.cost, counted: sync.OnceValues(func() (celgo.Program, error) {
 		return env.PlanProgram(checked,
 			celgo.EvalOptions(celgo.OptOptimize),
-			celgo.CustomDecoratorV2(guard(checked)),
+			celgo.CustomDecoratorV2(x.env.guard(checked)),
 			celgo.CostTracking(estimator{}),
 			celgo.CostLimit(maxCost))
 	})}
@@ -93,7 +93,7 @@ func newProgram(x *expr, checked *ast.AST, i interpreter.Interpreter, env *celgo
 			return nil
 		}
 		c := &fastCompiler{checked: checked, params: x.params, plan: func(a *ast.AST) (interpreter.InterpretableV2, error) {
-			return i.NewInterpretable(a, planOptions(a)...)
+			return i.NewInterpretable(a, x.env.planOptions(a)...)
 		}}
 		if f := c.of(checked.Expr()); c.native {
 			p.fast = f

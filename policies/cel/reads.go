@@ -105,16 +105,19 @@ func (r *reads) goesOver(e ast.Expr, s *scope) {
 }
 
 func (r *reads) comprehension(c ast.ComprehensionExpr, s *scope) {
+	named := s.accumulator(c)
+	result := s.bind(c.AccuVar(), named)
+	if named != "" { // cel.bind: there is no loop
+		r.parts(c.AccuInit(), s)
+		r.expr(c.Result(), result)
+		return
+	}
 	inner := s.comprehension(c)
 	r.goesOver(c.IterRange(), s)
-	if s.accumulator(c) == "" {
-		r.expr(c.AccuInit(), s)
-	} else {
-		r.parts(c.AccuInit(), s)
-	}
+	r.expr(c.AccuInit(), s)
 	r.expr(c.LoopCondition(), inner)
 	r.expr(c.LoopStep(), inner)
-	r.expr(c.Result(), s.bind(c.AccuVar(), s.accumulator(c)))
+	r.expr(c.Result(), result)
 }
 
 // rangePath is what going over a list or a map reads besides what is read of its

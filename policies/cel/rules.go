@@ -209,8 +209,8 @@ func (b *bound) fail(r *boundRule, why ref.Val, out *policies.Findings) {
 	}
 	reason := b.reason(r, policies.Deny)
 	reason.Message = "rule could not be evaluated: " + messageOf(why)
-	if n := len(out.Reasons); n > 0 && sameButArgs(&out.Reasons[n-1], &reason) {
-		return // for each of many leaves the same
+	if n := len(out.Reasons); n > 0 && out.Reasons[n-1].ID == reason.ID && out.Reasons[n-1].Policy == reason.Policy && out.Reasons[n-1].Args == nil {
+		return // for one leaf after another
 	}
 	out.Reasons = append(out.Reasons, reason)
 }

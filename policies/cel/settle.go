@@ -111,6 +111,7 @@ type test struct {
 type skeletons struct {
 	*policy
 	checked *ast.AST
+	cheap   bool // a part may be evaluated ahead without counting its cost
 }
 
 // of returns the condition of a part of the expression.
@@ -244,8 +245,11 @@ func (p skeletons) test(e ast.Expr, s *scope) (t *test, negated, ok bool) {
 			return t, false, true
 		}
 	}
+	if !p.cheap {
+		return nil, false, false
+	}
 	t.plan = sync.OnceValues(func() (interpreter.InterpretableV2, error) {
-		return p.interpreter.NewInterpretable(part(p.checked, e), planOptions(p.checked)...)
+		return p.interpreter.NewInterpretable(part(p.checked, e), p.env.planOptions(p.checked)...)
 	})
 	return t, false, true
 }

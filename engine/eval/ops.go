@@ -368,13 +368,11 @@ func (t *thread) in(not bool, x, y val, p pos) val {
 		if x.k != kString {
 			panic(t.fail(p, l, "type", "'in <string>' requires string as left operand, not %s", x.typeName()))
 		}
-		t.charge(y.n / 16)
-		found = strings.Contains(y.str(), x.str())
+		found = t.indexOf(y.str(), x.str()) >= 0
 	case kBytes:
 		switch x.k {
 		case kBytes:
-			t.charge(y.n / 16)
-			found = strings.Contains(y.str(), x.str())
+			found = t.indexOf(y.str(), x.str()) >= 0
 		case kInt:
 			if x.n < 0 || x.n > 255 {
 				panic(t.fail(p, l, "range", "in bytes: int out of range"))

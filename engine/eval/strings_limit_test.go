@@ -75,6 +75,34 @@ func TestSearchIsLinear(t *testing.T) {
 	}
 }
 
+// TestSearchIsNotMisledByHashes searches for a pattern that has, under the standard library's rolling
+// hash, the hash of half of the text's windows: searching with that takes half an hour.
+func TestSearchIsNotMisledByHashes(t *testing.T) {
+	var here, there string // two strings of one hash
+	seen := map[uint32]string{}
+	for rnd := rand.New(rand.NewPCG(5, 6)); there == ""; {
+		b, h := make([]byte, 8), uint32(0)
+		for i := range b {
+			b[i] = byte('a' + rnd.IntN(26))
+			h = h*16777619 + uint32(b[i])
+		}
+		if s, ok := seen[h]; ok && s != string(b) {
+			here, there = s, string(b)
+		}
+		seen[h] = string(b)
+	}
+	text, pattern := strings.Repeat(here, 4<<20), strings.Repeat(here, 2<<20)+there
+	for _, expr := range []string{"p in s", "s.find(p)", "s.rfind(p)", "s.count(p)", "s.replace(p, '')", "s.split(p)"} {
+		t.Run(expr, func(t *testing.T) {
+			k := newChecker(t, Limits{Steps: 100e6, Memory: 1 << 30},
+				Input{"s", value.StringOf(text, label.Bottom())}, Input{"p", value.StringOf(pattern, label.Bottom())})
+			if out := k.run("t.star", "r = "+expr); out.Err != nil {
+				t.Error(out.Err)
+			}
+		})
+	}
+}
+
 // TestSearchFindsWhatThereIs compares with the standard library, in texts of few letters and with patterns
 // on both sides of each of the ways to search.
 func TestSearchFindsWhatThereIs(t *testing.T) {

@@ -123,7 +123,7 @@ func (b *bound) applies(s *state, out *policies.Findings) (ok bool) {
 		c := &b.conditions[bad]
 		out.Reasons = append(out.Reasons, policies.Reason{
 			ID: c.id, Policy: b.policy.src.Meta.Name, Effect: policies.Deny, Audit: b.policy.src.Audit, Engine: engineName,
-			Message: "match condition could not be evaluated: " + messageOf(why),
+			Message: "match condition " + notEvaluated + messageOf(why),
 			File:    c.src.src.Pos.File, Line: c.src.src.Pos.Line,
 		})
 	}
@@ -201,6 +201,9 @@ func (b *bound) reason(r *boundRule, effect policies.Effect) policies.Reason {
 	}
 }
 
+// notEvaluated is in the message of a denial for want of an evaluation.
+const notEvaluated = Failed + ": "
+
 // fail records a rule that could not be evaluated.
 func (b *bound) fail(r *boundRule, why ref.Val, out *policies.Findings) {
 	switch r.rule.src.Action {
@@ -208,7 +211,7 @@ func (b *bound) fail(r *boundRule, why ref.Val, out *policies.Findings) {
 		return
 	}
 	reason := b.reason(r, policies.Deny)
-	reason.Message = "rule could not be evaluated: " + messageOf(why)
+	reason.Message = "rule " + notEvaluated + messageOf(why)
 	if n := len(out.Reasons); n > 0 && out.Reasons[n-1].ID == reason.ID && out.Reasons[n-1].Policy == reason.Policy && out.Reasons[n-1].Args == nil {
 		return // for one leaf after another
 	}

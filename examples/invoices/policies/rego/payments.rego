@@ -18,7 +18,9 @@ deny contains {"id": "payments.iban-origin", "msg": "the account number is not f
 	not for_a_person(leaf)
 }
 
-ask contains {"id": "payments.large", "msg": "above the limit of 10,000.00"} if large
+ask contains {"id": "payments.large", "msg": "above the limit of 10,000.00", "args": paths} if large
+
+paths := [leaf.path | some leaf in input.leaves]
 
 # `not … <=`, not `>`: an amount that is missing or no number counts as large.
 large if not input.call.args.amount <= data.params.payments.limit

@@ -117,13 +117,44 @@ func (w view) some(reasons []policies.Reason) string {
 	return strings.Join(names, ", ")
 }
 
-// reasons writes the messages of the rules that refused.
+// reasons writes what the rules that refused say. What one rule says of several arguments is said once.
 func (t *Timeline) reasons(d journal.DecisionMade) {
+	type saying struct{ rule, text string }
+	var order []saying
+	about := map[saying][]string{}
 	for _, r := range d.Decision.Reasons {
-		if r.Effect == policies.Deny && !r.Audit && !r.Accept {
-			t.note("", t.paint(bad, t.rule(r))+t.message(d, r.Message))
+		if r.Effect != policies.Deny || r.Audit || r.Accept {
+			continue
+		}
+		says := saying{t.rule(r), r.Message}
+		name := ""
+		if len(r.Args) == 1 {
+			if rest, ok := strings.CutPrefix(r.Message, r.Args[0]+": "); ok {
+				says.text, name = rest, t.argName(r.Args[0])
+			}
+		}
+		if !slices.Contains(order, says) {
+			order = append(order, says)
+		}
+		if name != "" {
+			about[says] = append(about[says], name)
 		}
 	}
+	for _, says := range order {
+		names := ""
+		if about[says] != nil {
+			names = ": " + strings.Join(about[says], ", ")
+		}
+		t.note("", t.paint(bad, says.rule)+names+t.message(d, says.text))
+	}
+}
+
+// argName is a path of an argument, as its row has it.
+func (w view) argName(path string) string {
+	if path == "pc" {
+		return "control"
+	}
+	return w.line(path, maxName)
 }
 
 // message is what a rule says, if the principal may read what it may quote.
@@ -278,15 +309,16 @@ func partAt(v value.Value, path string) (part value.Value, l label.Label) {
 	return part, l
 }
 
-// source says where a value came from: as the gate explains it, or else by those sources of
-// its label that the control flow did not bring.
+// source says where a value came from: as the gate explains it, or else by those sources of its label that the
+// control flow did not bring. For one that is not trusted, these are better than none.
 func (w view) source(words string, l, pc label.Label) string {
 	if words == "" {
 		own := slices.DeleteFunc(slices.Clone(l.Sources()), func(s label.Source) bool { return slices.Contains(pc.Sources(), s) })
-		if len(own) == 0 {
-			return ""
+		if len(own) > 0 {
+			words = w.least(label.New(l.Trust(), l.Readers(), nil, own...))
+		} else if l.Trust() < label.Internal {
+			words = w.least(l)
 		}
-		words = label.Bottom().WithSources(own...).Explain(1)
 	}
 	return w.cameFrom(words)
 }
@@ -338,10 +370,7 @@ func (w view) why(d journal.DecisionMade) string {
 			continue
 		}
 		for _, path := range r.Args {
-			words, name := d.Origins[path], w.line(path, maxName)
-			if path == "pc" {
-				name = "control"
-			}
+			words, name := d.Origins[path], w.argName(path)
 			if words != "" && !slices.Contains(names[words], name) {
 				names[words] = append(names[words], name)
 				origins = compact(append(origins, words))
@@ -377,49 +406,93 @@ func (t *Timeline) ended(e journal.Event, c journal.CallEnded) {
 	}
 	switch {
 	case d == nil && failed == "": // what was decided has been redacted
-		t.entry(e.Call, good, "done", t.result(c), "")
+		t.entry(e.Call, good, "done", t.result(c, nil), "")
 	case d == nil: // a mistake of the program, say: there was nothing to decide
 		t.entry(e.Call, bad, "failed", t.line(c.Tool, maxName)+": "+failed, "")
 	case d.Kind == policies.KindAnswer:
-		t.entry(e.Call, good, "answered", t.call(*d), t.paint(quiet, t.rules(d.Decision.Reasons, policies.Allow)))
+		text := ""
+		if c.Value != nil {
+			text = t.literal(*c.Value, textWidth)
+		}
+		t.entry(e.Call, good, "answered", text, t.paint(quiet, t.rules(d.Decision.Reasons, policies.Allow)))
 	case acts(*d) || d.Decision.Effect == policies.Ask:
 		if failed != "" {
 			t.entry(e.Call, bad, "failed", t.line(c.Tool, maxName)+": "+failed, "")
 			return
 		}
 		t.done[c.Tool]++
-		t.entry(e.Call, good, "done", t.result(c), t.took(c.Duration))
+		t.entry(e.Call, good, "done", t.result(c, d.Args), t.took(c.Duration))
 	case failed != "":
 		t.entry(e.Call, bad, "failed", t.call(*d), failed)
 	default:
-		t.entry(e.Call, good, "allowed", t.call(*d), t.to()+" "+t.labelled(c.Label, 0)+"  "+t.paint(quiet, t.rules(d.Decision.Reasons, policies.Allow)))
-		t.audited(*d)
+		t.read(e.Call, *d, c)
 	}
 }
 
+// reads are calls that follow each other, differ in nothing but their arguments, and only read. The first
+// has been written.
+type reads struct {
+	tool, more string
+	last       string // id of the last one
+	call       string
+	held       int // that have not been written
+}
+
+// read writes a call that only read, or holds it back if it is like the one before.
+func (t *Timeline) read(id string, d journal.DecisionMade, c journal.CallEnded) {
+	more := t.to() + " " + t.labelled(c.Label, 0) + "  " + t.paint(quiet, t.rules(d.Decision.Reasons, policies.Allow))
+	audited := d.Decision.Would != d.Decision.Effect
+	if r := t.reads; r != nil && r.tool == d.Tool && r.more == more && !audited {
+		r.last, r.call, r.held = id, t.call(d), r.held+1
+		return
+	}
+	t.entry(id, good, "allowed", t.call(d), more)
+	t.audited(d)
+	if !audited {
+		t.reads = &reads{tool: d.Tool, more: more}
+	}
+}
+
+// flush writes the last of the calls that were held back, and how many there were before it.
+func (t *Timeline) flush() {
+	r := t.reads
+	t.reads = nil
+	if r == nil || r.held == 0 {
+		return
+	}
+	more := r.more
+	if r.held > 1 {
+		more += "  " + t.paint(quiet, fmt.Sprintf("and %d before it", r.held-1))
+	}
+	t.entry(r.last, good, "allowed", r.call, more)
+}
+
 // remember notes the trust that each source of a result came with.
-func (t *Timeline) remember(v value.Value) {
+func (w view) remember(v value.Value) {
 	for _, s := range v.Label.Sources() {
-		if known, ok := t.origins[s]; len(t.origins) < maxOrigins && !ok || ok && v.Label.Trust() < known {
-			t.origins[s] = v.Label.Trust()
+		if known, ok := w.origins[s]; len(w.origins) < maxOrigins && !ok || ok && v.Label.Trust() < known {
+			w.origins[s] = v.Label.Trust()
 		}
 	}
 	for _, e := range v.Items {
-		t.remember(e)
+		w.remember(e)
 	}
 }
 
 // least names the sources of a label that were trusted least: they made it what it is.
-func (t *Timeline) least(l label.Label) string {
+func (w view) least(l label.Label) string {
 	lowest := label.System
 	for _, s := range l.Sources() {
-		if known, ok := t.origins[s]; ok {
+		if known, ok := w.origins[s]; ok {
 			lowest = min(lowest, known)
 		}
 	}
-	sources := slices.DeleteFunc(slices.Clone(l.Sources()), func(s label.Source) bool { known, ok := t.origins[s]; return !ok || known > lowest })
+	sources := slices.DeleteFunc(slices.Clone(l.Sources()), func(s label.Source) bool { known, ok := w.origins[s]; return !ok || known > lowest })
 	if len(sources) == 0 {
-		return l.Explain(maxNames)
+		sources = slices.Clone(l.Sources())
+	}
+	if len(sources) == 0 {
+		return l.Explain(1)
 	}
 	// A field says more than the whole that it is of.
 	slices.SortStableFunc(sources, func(a, b label.Source) int { return cmp.Compare(len(b.Field), len(a.Field)) })
@@ -438,12 +511,23 @@ func (t *Timeline) took(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// result shows what a tool that acts returned.
-func (t *Timeline) result(c journal.CallEnded) string {
-	if c.Value == nil {
-		return t.line(c.Tool, maxName)
+// result shows what a tool that acts returned, without what repeats its arguments.
+func (t *Timeline) result(c journal.CallEnded, args []journal.Argument) string {
+	text := t.line(c.Tool, maxName)
+	if c.Value == nil || c.Value.Kind == value.None {
+		return text
 	}
-	return t.line(c.Tool, maxName) + " " + t.to() + " " + t.literal(*c.Value, maxValue)
+	news := *c.Value
+	if news.Kind == value.Dict && len(news.Keys) == len(news.Items) {
+		news.Keys, news.Items = nil, nil
+		for i, k := range c.Value.Keys {
+			same := func(a journal.Argument) bool { return a.Name == k.Str && a.Value.Text() == c.Value.Items[i].Text() }
+			if !slices.ContainsFunc(args, same) {
+				news.Keys, news.Items = append(news.Keys, k), append(news.Items, c.Value.Items[i])
+			}
+		}
+	}
+	return text + " " + t.to() + " " + t.literal(news, maxResult)
 }
 
 // call shows a call in one line.
@@ -469,7 +553,7 @@ func (t *Timeline) endorsed(e journal.Event, g journal.EndorsementMade) {
 			switch a.Name {
 			case "value":
 				text = t.literal(a.Value, maxValue/2)
-				why += "  " + t.paint(origin, t.source(d.Origins["value"], a.Value.Deep(), d.PC))
+				why += "  " + t.paint(origin, t.source(d.Origins["value"], g.From, d.PC))
 			case "why":
 				if a.Value.Str != "" {
 					why = "  " + t.literal(a.Value, maxValue) + why

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"callgate/engine/eval"
 	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/policies"
@@ -29,8 +30,8 @@ type Options struct {
 	// Next says, for a run that waits, what to type in order to go on with it; "" says nothing.
 	Next string
 
-	// Show says, at the end of a run, what to type in order to see it again; "" says nothing.
-	Show string
+	// Show says, at the end of a run, what to type in order to see it again; nil says nothing.
+	Show func(run string) string
 }
 
 // Timeline writes the picture of one run. It is used by one goroutine at a time.
@@ -51,7 +52,7 @@ type Timeline struct {
 	done    map[string]int
 	stops   []stop
 	waiting []stop
-	origins map[label.Source]label.Trust // the trust that sources of results came with
+	reads   *reads
 }
 
 // shown is something that the model was shown.
@@ -65,12 +66,16 @@ type stop struct{ call, tool, rules, why string }
 
 // NewTimeline returns a timeline that writes to w.
 func NewTimeline(w io.Writer, o Options) *Timeline {
-	return &Timeline{w: w, opts: o, view: view{Look: o.Look}, pending: map[string]*journal.DecisionMade{}, done: map[string]int{}, origins: map[label.Source]label.Trust{}}
+	return &Timeline{
+		w: w, opts: o, view: view{Look: o.Look, origins: map[label.Source]label.Trust{}},
+		pending: map[string]*journal.DecisionMade{}, done: map[string]int{},
+	}
 }
 
 // Close writes what a run that was broken off leaves open, and returns the first error of the
 // writer or of an event that could not be read.
 func (t *Timeline) Close() error {
+	t.flush()
 	for _, id := range t.begun {
 		tool := ""
 		if d := t.pending[id]; d != nil {
@@ -130,13 +135,15 @@ const (
 	wordWidth = 10 // of what became of it
 	textWidth = 44 // of what it is
 	maxName   = 64 // characters of names that others chose: of tools, rules, files
-	maxValue  = 40 // characters of a value
+	maxValue  = 40 // characters of a text in a value
+	maxResult = 60 // … of what a tool that acts returned
 	maxText   = 160
 	maxWidth  = 100 // of what is wrapped
 )
 
 // print writes whole lines.
 func (t *Timeline) print(s string) {
+	t.flush()
 	if _, err := io.WriteString(t.w, s); err != nil {
 		t.err = cmp.Or(t.err, err)
 	}
@@ -177,6 +184,7 @@ func (t *Timeline) runStarted(e journal.Event, r journal.RunStarted) {
 	t.head(strong, "agent", t.line(r.Agent, maxName)+", "+who)
 	t.head(strong, "tools", t.wrap(r.Tools))
 	t.head(strong, "policies", t.paint(quiet, t.line(shortDigest(r.Revision), maxName)))
+	t.head(strong, "labels", t.paint(quiet, "trust/readers#tags; untrusted < internal < user < system; private is for the principal alone"))
 	var rows []row
 	for _, in := range r.Inputs {
 		rows = append(rows, row{name: t.line(in.Name, maxName), value: t.literal(in.Value, maxValue), label: in.Value.Label})
@@ -261,6 +269,19 @@ func place(s policies.Site) string {
 		return s.File
 	}
 	return fmt.Sprintf("%s:%d:%d", s.File, s.Line, s.Column)
+}
+
+// Printed writes what programs have printed: it is not in the journal.
+func (t *Timeline) Printed(prints []eval.Print) {
+	word := "printed"
+	for _, p := range prints {
+		text := hiddenText
+		if t.may(p.Label) {
+			text = t.paragraph(p.Text)
+		}
+		t.head(strong, word, text)
+		word = ""
+	}
 }
 
 // observed writes what the model was shown, or not.

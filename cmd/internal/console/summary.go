@@ -51,8 +51,8 @@ func (t *Timeline) runEnded(e journal.Event, r journal.RunEnded) {
 	if r.Status == journal.StatusWaiting && t.opts.Next != "" {
 		t.head(strong, "go on", t.line(t.opts.Next, 0))
 	}
-	if t.opts.Show != "" {
-		t.head(strong, "again", t.line(t.opts.Show, 0))
+	if t.opts.Show != nil {
+		t.head(strong, "again", t.line(t.opts.Show(e.Run), 0))
 	}
 }
 

@@ -137,6 +137,7 @@ func mixes(word string) bool {
 type view struct {
 	Look
 	principal string
+	origins   map[label.Source]label.Trust // the trust that sources of results came with
 }
 
 // may reports whether the person may read what is labelled l.

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"callgate/agents"
+	"callgate/cmd/internal/console"
+	"callgate/engine"
+	"callgate/engine/gate"
+	"callgate/engine/journal"
+	"callgate/spec"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	task     string
+	inputs   []string
+	approve  *choice
+	policies string
+	state    string
+	json     bool
+}
+
+func (c *command) runVerb() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run PATH",
+		Short: "Run an agent, and show each call and how it was decided",
+		Long: `Run the agent of a folder (its agent.yaml) or file, and show each call: allowed, refused or asked, by
+which rule, and where the values came from that a rule stopped at.
+
+What tools write goes into a folder for this run alone, unless --state or callgate.yaml names one that is kept.
+On behalf of whom it runs, and under which policies, callgate.yaml beside or above the agent says.`,
+		Example: `  callgate run examples/invoices
+  callgate run examples/invoices --approve all --state ./state
+  callgate run agent.yaml --task "Answer the mail" --input invoice=@invoice.txt
+  callgate run agent.yaml --json | jq 'select(.type == "decision")'`,
+		Args: arguments(1, 1, "the folder or file of an agent"),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.runAgent(cmd.Context(), args[0], f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.task, "task", "", "what to do: the input `task`")
+	fl.StringArrayVar(&f.inputs, "input", nil, "an input, `name=value` or name=@file; as often as there are inputs")
+	f.approve = approveFlag(cmd)
+	policyFlag(cmd, &f.policies)
+	fl.StringVar(&f.state, "state", "", "`folder` that is kept: the journal, and what tools write")
+	fl.BoolVar(&f.json, "json", false, "write the run's events as JSON lines, and nothing else")
+	return cmd
+}
+
+// runAgent runs an agent once.
+func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err error) {
+	given, err := inputs(f.inputs)
+	if err != nil {
+		return err
+	}
+	if err := checkTask(f.task, given); err != nil {
+		return err
+	}
+	p, problems := spec.Load(path, f.policies)
+	if f.state == "" && p.Host != nil {
+		f.state = p.Host.State
+	}
+	st, err := openState(f.state)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.close()) }()
+
+	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state))
+	agent, more := agents.Build(ctx, p, agents.Options{State: st.dir, Store: st.store, Approver: c.approver(f.approve.value), Watch: watch})
+	if agent != nil {
+		defer func() { err = errors.Join(err, agent.Close()) }()
+	}
+	problems = spec.SortProblems(append(problems, more...))
+	if spec.Fatal(problems) || agent == nil {
+		return c.invalid(problems)
+	}
+	c.tell(problems)
+	result, err := agent.Run(ctx, agents.RunOptions{Task: f.task, Inputs: given})
+	if bad, ok := errors.AsType[*agents.InputError](err); ok {
+		return usage("", "%s", bad.Error())
+	}
+	if err := errors.Join(err, finish(result)); err != nil {
+		return err
+	}
+	return quit(engine.ExitCode(result.Status))
+}
+
+// watch returns what renders the events of a run to standard output, and what to call after its end.
+func (c *command) watch(asJSON bool, o console.Options) (watch func(journal.Event), finish func(agents.Result) error) {
+	if asJSON {
+		var failed error
+		watch = func(e journal.Event) {
+			if failed == nil {
+				failed = journal.Export(c.stdout, []journal.Event{e})
+			}
+		}
+		return watch, func(agents.Result) error { return failed }
+	}
+	t := console.NewTimeline(c.stdout, o)
+	return t.Event, func(r agents.Result) error {
+		t.Printed(r.Last.Prints)
+		return t.Close()
+	}
+}
+
+// timelineOptions say how a run of an agent is shown, and what can be done after it.
+func (c *command) timelineOptions(path, state string) console.Options {
+	o := console.Options{Look: console.LookOf(c.stdout, c.getenv), Next: "callgate run " + word(path)}
+	if state != "" {
+		o.Next += " --state " + word(state)
+		o.Show = func(run string) string { return "callgate runs show " + run + " --state " + word(state) }
+	}
+	o.Next += " --approve ask, at a terminal: what was done is not done twice"
+	if state == "" {
+		o.Next = "callgate run " + word(path) + " --approve ask, at a terminal; with --state DIR what was done is kept"
+	}
+	return o
+}
+
+// word quotes what a shell would take apart.
+func word(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-+=:@%,") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// approver is who answers what policies ask for. Nobody is asked without a terminal to read from and one to ask on.
+func (c *command) approver(how string) gate.Approver {
+	switch how {
+	case "all":
+		return gate.ApproveAll{By: "--approve all"}
+	case "ask":
+		if console.IsTerminal(c.stdin) && console.IsTerminal(c.stderr) {
+			p := console.NewPrompt(c.stdin, c.stderr, console.LookOf(c.stderr, c.getenv))
+			p.Discard = func() { discardTyped(c.stdin) }
+			return p
+		}
+	}
+	return nil
+}

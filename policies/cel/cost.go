@@ -24,6 +24,7 @@ const (
 
 	maxCost     = 100_000    // of one evaluation of an expression
 	maxDecision = 1_000_000  // of all counted evaluations of one decision
+	callCost    = 50         // of counting at all
 	maxEstimate = 10_000_000 // of an expression, for a small request: more is refused at load
 )
 

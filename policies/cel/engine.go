@@ -7,7 +7,9 @@
 // itself. No map of the document is made.
 //
 // An expression has no clock, no network and no randomness, and its cost is bounded: by an
-// estimate when it is loaded, and by counting when the request is large.
+// estimate when it is loaded, and by counting when the request is large. Besides CEL's own functions it has
+// optional values, cel.bind, macros with two variables, and the libraries for strings, lists, sets,
+// math and network addresses (ip, cidr: parsing alone).
 package cel
 
 import (

@@ -139,7 +139,7 @@ func (s *state) evaluate(p *program) ref.Val {
 		return types.WrapErr(err)
 	}
 	v, details, err := counted.Eval(s)
-	s.spent += maxCost / 100
+	s.spent += callCost
 	if details != nil && details.ActualCost() != nil {
 		s.spent += *details.ActualCost()
 	}

@@ -174,6 +174,7 @@ func (b *bound) evaluate(s *state, i int, out *policies.Findings) (next int) {
 			}
 		}
 		s.leaf = nil
+		b.follow(r, from, out)
 	}
 	return i
 }
@@ -233,29 +234,31 @@ func (b *bound) fire(s *state, r *boundRule, out *policies.Findings) {
 	reason := b.reason(r, effects[r.rule.src.Action])
 	reason.Accept = r.rule.src.Action == actionAccept
 	reason.Message, reason.Args = b.message(s, r), args
-	b.add(r, reason, out)
+	out.Reasons = append(out.Reasons, reason)
+	b.follow(r, len(out.Reasons)-1, out)
 }
 
-// fireLeaf records a rule that fired for a leaf; leaves with the same message share a reason, of those
+// maxMessages is how many messages a rule may have for the leaves of one call; past that, its
+// text stands for them.
+const maxMessages = 64
+
+// fireLeaf records a rule that fired for a leaf. Leaves with the same message share a reason, of those
 // from the given one on.
 func (b *bound) fireLeaf(s *state, r *boundRule, from int, out *policies.Findings) {
 	reason := b.reason(r, effects[r.rule.src.Action])
 	reason.Accept = r.rule.src.Action == actionAccept
-	reason.Message = b.message(s, r)
+	if reason.Message = r.rule.src.Message; len(out.Reasons)-from < maxMessages {
+		reason.Message = b.message(s, r)
+	}
 	path := s.leaf.leaf.Path
 	for i := from; i < len(out.Reasons); i++ {
 		if have := &out.Reasons[i]; sameButArgs(have, &reason) && len(have.Args) > 0 {
 			have.Args = append(have.Args, path)
-			for j := range out.Approvals {
-				if a := &out.Approvals[j]; a.Ask == reason.ID && a.Policy == reason.Policy && a.Message == reason.Message {
-					a.Args = slices.Clone(have.Args)
-				}
-			}
 			return
 		}
 	}
 	reason.Args = []string{path}
-	b.add(r, reason, out)
+	out.Reasons = append(out.Reasons, reason)
 }
 
 func sameButArgs(a, b *policies.Reason) bool {
@@ -269,20 +272,27 @@ var effects = map[string]policies.Effect{
 	actionAccept: policies.NotApplicable,
 }
 
-// add records a reason with its approval and obligations. A rule in audit mode asks for nothing.
-func (b *bound) add(r *boundRule, reason policies.Reason, out *policies.Findings) {
-	out.Reasons = append(out.Reasons, reason)
-	if reason.Audit {
-		return
-	}
+// follow records the approvals and obligations of the rule's reasons from the given one on. A rule in
+// audit mode asks for nothing.
+func (b *bound) follow(r *boundRule, from int, out *policies.Findings) {
 	src := r.rule.src
-	if reason.Effect == policies.Ask {
-		out.Approvals = append(out.Approvals, policies.Approval{
-			Ask: src.ID, Policy: reason.Policy, Message: reason.Message, Args: slices.Clone(reason.Args),
-			Approvers: src.Approvers, Count: max(src.Count, 1), OtherThan: src.OtherThan, TTL: src.TTL,
-		})
+	fired := false
+	for i := from; i < len(out.Reasons); i++ {
+		reason := &out.Reasons[i]
+		if reason.Audit || reason.Effect != effects[src.Action] { // the latter: it could not be evaluated
+			continue
+		}
+		fired = true
+		if reason.Effect == policies.Ask {
+			out.Approvals = append(out.Approvals, policies.Approval{
+				Ask: src.ID, Policy: reason.Policy, Message: reason.Message, Args: slices.Clone(reason.Args),
+				Approvers: src.Approvers, Count: max(src.Count, 1), OtherThan: src.OtherThan, TTL: src.TTL,
+			})
+		}
 	}
-	out.Obligations = append(out.Obligations, r.obligations...)
+	if fired {
+		out.Obligations = append(out.Obligations, r.obligations...)
+	}
 }
 
 // message returns what the rule says to people: its text if its expression fails.

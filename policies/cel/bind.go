@@ -27,8 +27,8 @@ type typed struct {
 	*toolTypes
 	interpreter interpreter.Interpreter
 	env         *celgo.Env
-	variables   []*ast.AST // as checked
-	failed      map[*expr]finding
+	checked     []*ast.AST        // the variables
+	failed      map[*expr]finding // of them
 }
 
 // bind returns what is left of the policy for calls of which the facts hold, nil if nothing is, and adds
@@ -98,7 +98,7 @@ func (p *policy) bind(f *facts, tools map[toolKey]*tool, r *reads) (*bound, erro
 		return nil, err
 	}
 	if b.typed != nil {
-		out.callType, out.variableType = b.typed.call, b.typed.toolTypes.variables
+		out.callType, out.variableType = b.typed.call, b.typed.variables
 	}
 	return out, nil
 }
@@ -133,7 +133,7 @@ func (b *binding) types() (*typed, error) {
 	for i := range all {
 		all[i] = true
 	}
-	t.variables = b.declareVariables(t.toolTypes, all, func(x *expr, checked *ast.AST, fs []finding) {
+	t.checked = b.declareVariables(t.toolTypes, all, func(x *expr, checked *ast.AST, fs []finding) {
 		if checked == nil && len(fs) > 0 { // it matters if a rule uses it
 			t.failed[x] = fs[0]
 		}
@@ -204,7 +204,7 @@ func (b *binding) variable(i int, v *expr) (*program, error) {
 	if f, failed := t.failed[v]; failed {
 		return nil, v.problem(f)
 	}
-	return prepared(newProgram(v, t.variables[i], t.interpreter, t.env))
+	return prepared(newProgram(v, t.checked[i], t.interpreter, t.env))
 }
 
 // note adds what an expression reads, itself and through variables.

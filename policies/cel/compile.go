@@ -261,15 +261,17 @@ func (x *expr) settleCost(checked *celgo.Ast) bool {
 		x.cost = costFree
 		return true
 	}
-	cost := estimate(x.checker, checked, estimator{x.params})
+	cost := estimate(x.checker, checked, estimator{params: x.params})
+	if cost > maxEstimate { // it is counted, unless it would never come to an end
+		cost = estimate(x.checker, checked, estimator{params: x.params, likely: true})
+	} else if cost <= maxCost {
+		x.cost = costSmall
+	}
 	if cost > maxEstimate {
 		x.report(finding{id: x.ast.Expr().ID(),
 			text: fmt.Sprintf("costs too much: %d steps for a request of %d leaves, want %d at most", cost, smallList, maxEstimate),
 			hint: "loops within loops multiply: look at each leaf once, with each: leaf, or name a result as a variable"})
 		return false
-	}
-	if cost <= maxCost {
-		x.cost = costSmall
 	}
 	return true
 }

@@ -69,6 +69,7 @@ var simpleFunctions = map[string]bool{
 // estimator knows how large the parts of a small request are at most.
 type estimator struct {
 	params *objectType
+	likely bool // what an expression makes is as small as the request, which is likely, not certain
 }
 
 func size(n uint64) *checker.SizeEstimate { return &checker.SizeEstimate{Min: 0, Max: n} }
@@ -78,20 +79,22 @@ func (e estimator) EstimateSize(n checker.AstNode) *checker.SizeEstimate {
 	if n.Type().Kind() == types.StructKind {
 		return size(32) // fields
 	}
-	path := n.Path()
-	if len(path) > 0 && path[0] == varParams {
-		if v := e.param(path[1:]); v != nil {
+	root := ""
+	if path := n.Path(); len(path) > 0 {
+		root = path[0]
+	}
+	switch root {
+	case varParams:
+		if v := e.param(n.Path()[1:]); v != nil {
 			return size(uint64(v.Size().(types.Int)))
 		}
-	}
-	if len(path) == 0 {
-		return computedSize(n.Type())
-	}
-	switch path[0] {
 	case varLeaves, varLeaf, varLabels, varTags, varCall, varHistory, varSession, varAgent, varVersion:
 		return smallSize(n.Type())
 	case varPrincipal: // claims are the host's, of any size
 		return size(1 << 20)
+	}
+	if e.likely {
+		return smallSize(n.Type())
 	}
 	return computedSize(n.Type())
 }
@@ -100,7 +103,7 @@ func smallSize(t *types.Type) *checker.SizeEstimate {
 	switch t.Kind() {
 	case types.ListKind, types.MapKind:
 		return size(smallList)
-	case types.StringKind, types.BytesKind, types.DynKind:
+	case types.StringKind, types.BytesKind, types.DynKind, types.OpaqueKind:
 		return size(smallText)
 	}
 	return nil

@@ -234,7 +234,7 @@ func whole(t testing.TB, e *Engine, r *policies.Request, class costClass) polici
 
 // TestFast holds what is settled ahead and evaluated without the library against the library.
 func TestFast(t *testing.T) {
-	rounds := 400
+	rounds := 250
 	if testing.Short() {
 		rounds = 100
 	}

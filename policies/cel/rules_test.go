@@ -355,6 +355,19 @@ func TestRevision(t *testing.T) {
 	}
 }
 
+// TestTags are what a label that carries every tag is shown with.
+func TestTags(t *testing.T) {
+	docs := []spec.Policy{
+		{Params: map[string]any{"kinds": []any{"health"}}, CEL: &spec.CEL{
+			Variables: []spec.Expr{{Name: "kinds", Text: "leaves.map(l, l.tags)"}},
+			Rules:     []spec.Rule{{ID: "a", Action: "deny", When: is("variables.kinds.exists(k, 'salary' in k || k.exists(t, t in params.kinds))")}}}},
+		{CEL: &spec.CEL{Rules: []spec.Rule{{ID: "a", Action: "deny", When: is("call.tool == 'mail.send' && labels.pc.rank < 1")}}}},
+	}
+	if got, want := engine(t, docs, nil).Tags(), []string{"health", "kinds", "salary"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestConcurrently decides from many goroutines over one engine.
 func TestConcurrently(t *testing.T) {
 	docs := load(t, "testdata/situations.yaml")

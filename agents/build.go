@@ -258,7 +258,12 @@ func CheckProgram(file, text string, env eval.Env) []spec.Problem {
 // placeholders stand for the inputs of a run.
 func (a *Agent) placeholders() []eval.Input {
 	var out []eval.Input
+	seen := map[string]bool{} // the load has reported one that is there twice
 	for _, in := range a.Spec.Inputs {
+		if seen[in.Name] {
+			continue
+		}
+		seen[in.Name] = true
 		out = append(out, eval.Input{Name: in.Name, Value: value.StringOf("", label.Top())})
 	}
 	return out

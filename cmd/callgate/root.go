@@ -72,8 +72,42 @@ func (c *command) root() *cobra.Command {
   callgate runs list`
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(helpVerb(root))
 	root.AddCommand(c.runVerb(), c.execVerb(), c.checkVerb(), c.schemaVerb(), c.runsVerb(), c.versionVerb())
 	return root
+}
+
+// helpVerb shows the help of a verb, and knows which ones there are.
+func helpVerb(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [VERB]", Short: "Help about a verb",
+		RunE: func(_ *cobra.Command, args []string) error {
+			at, rest, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return unknownVerb("help: ", at, rest[0])
+			}
+			at.InitDefaultHelpFlag()
+			return at.Help()
+		},
+	}
+}
+
+// unknownVerb is the error of a verb that a group does not have.
+func unknownVerb(where string, group *cobra.Command, name string) error {
+	var verbs []string
+	for _, v := range group.Commands() {
+		if v.IsAvailableCommand() {
+			verbs = append(verbs, v.Name())
+		}
+	}
+	hint := "there are " + strings.Join(verbs, ", ")
+	if near := spec.Nearest(name, verbs); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return usage(hint, "%sunknown verb %q", where, name)
 }
 
 // group is a command that is nothing without one of its verbs.
@@ -85,17 +119,7 @@ func group(use, short string) *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			var verbs []string
-			for _, v := range cmd.Commands() {
-				if v.IsAvailableCommand() {
-					verbs = append(verbs, v.Name())
-				}
-			}
-			hint := "there are " + strings.Join(verbs, ", ")
-			if near := spec.Nearest(args[0], verbs); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
-			}
-			return usage(hint, "%sunknown verb %q", verb(cmd), args[0])
+			return unknownVerb(verb(cmd), cmd, args[0])
 		},
 	}
 }

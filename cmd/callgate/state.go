@@ -15,17 +15,19 @@ const journalFile = "journal.db"
 
 // state is an open state folder: what tools write, and the journal.
 type state struct {
-	dir   string
-	kept  bool // else it is gone after the run
+	dir   string // absolute
+	kept  bool   // else it is gone after the run
 	store *journal.SQLite
 }
 
 // openState opens the folder, or one for this run alone if it has no name.
 func openState(dir string) (*state, error) {
-	s := &state{dir: dir, kept: dir != ""}
+	s := &state{kept: dir != ""}
 	var err error
 	if s.kept {
-		err = os.MkdirAll(dir, 0o700)
+		if s.dir, err = filepath.Abs(dir); err == nil {
+			err = os.MkdirAll(s.dir, 0o700)
+		}
 	} else {
 		s.dir, err = os.MkdirTemp("", "callgate-")
 	}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write what the scripts compare with anew")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"callgate": main})
+}
+
+// TestScript runs the scripts of testdata/script. Each begins in a folder of its own with a copy of the agent in
+// testdata/notes. Besides what testscript knows there are
+//
+//	code N COMMAND…   run a command that must exit with N
+//	example NAME      copy an example of the repository
+//	steady FILE       write standard output to a file, without what differs from run to run
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           filepath.Join("testdata", "script"),
+		UpdateScripts: *update,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("XDG_STATE_HOME", "")
+			return os.CopyFS(filepath.Join(e.WorkDir, "notes"), os.DirFS(filepath.Join("testdata", "notes")))
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": code, "example": example, "steady": steady,
+		},
+	})
+}
+
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N COMMAND…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func example(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: example NAME")
+	}
+	ts.Check(os.CopyFS(ts.MkAbs(filepath.Join("examples", args[0])), os.DirFS(filepath.Join(sourceDir, "..", "..", "examples", args[0]))))
+}
+
+// sourceDir is this folder: scripts run in others.
+var sourceDir, _ = os.Getwd()
+
+// unsteady is what differs from run to run.
+var unsteady = []struct {
+	what *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`\d{8}-\d{9}-[0-9a-z]{10}`), "RUN"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
+	{regexp.MustCompile(`sha256:[0-9a-f]{16,64}`), "sha256:DIGEST"},
+	{regexp.MustCompile(`in [0-9.]+m?s\b`), "in DURATION"},
+}
+
+func steady(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: steady FILE")
+	}
+	text := ts.ReadFile("stdout")
+	for _, u := range unsteady {
+		text = u.what.ReplaceAllString(text, u.with)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o666))
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"callgate/engine/journal"
+)
+
+// patience is how long a command may take before the test gives up on it.
+const patience = time.Minute
+
+// openTerminal returns both ends of a terminal: the one that people sit at, and the one that programs have.
+func openTerminal(t *testing.T) (person, program *os.File) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminals here: %v", err)
+	}
+	t.Cleanup(func() { person.Close() })
+	fd := int(person.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { program.Close() })
+	return person, program
+}
+
+// callgateCommand is this test's binary as the command, in a folder with a copy of the agent notes whose program is given.
+func callgateCommand(t *testing.T, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "notes"), os.DirFS(filepath.Join("testdata", "notes"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "notes", "main.star"), []byte(program), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Args = append([]string{"callgate"}, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME=", "NO_COLOR=", "LC_ALL=C.UTF-8", "TERM=xterm-256color")
+	cmd.WaitDelay = patience
+	return cmd
+}
+
+// converse runs a command at a terminal, types an answer when it is asked, and returns all that was shown and the exit code.
+func converse(t *testing.T, cmd *exec.Cmd, answer string) (string, int) {
+	t.Helper()
+	person, program := openTerminal(t)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	program.Close()
+	var shown strings.Builder
+	buf := make([]byte, 4096)
+	asked := false
+	for {
+		n, err := person.Read(buf)
+		shown.Write(buf[:n])
+		if !asked && strings.Contains(shown.String(), "[y/N] ") {
+			asked = true
+			if _, err := person.WriteString(answer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err != nil { // EIO, once no program has the terminal
+			break
+		}
+	}
+	err := cmd.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return shown.String(), exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shown.String(), 0
+}
+
+const replaces = `files.write(path = "a.txt", text = "one")
+files.replace(path = "a.txt", text = "two")
+done("replaced")
+`
+
+func TestTerminal(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer string
+		env    []string
+		args   []string
+		code   int
+		want   []string
+		never  []string
+	}{
+		{
+			name: "a person approves", answer: "y\n",
+			want:  []string{"may notes call files.replace?", "\x1b[1;33masked", "approved", "by ana@corp.example", "\u2190 ", "replaced"},
+			never: []string{"waiting"},
+		},
+		{name: "a person refuses", answer: "n\n", code: 3, want: []string{"refused", "by ana@corp.example"}, never: []string{"\"two\"}"}},
+		{name: "a person ends the input", answer: "\x04", code: 5, want: []string{"waiting", "no answer at the terminal"}},
+		{name: "no colour is wanted", answer: "y\n", env: []string{"NO_COLOR=1"}, want: []string{"approved"}, never: []string{"\x1b"}},
+		{name: "the terminal has no colours", answer: "y\n", env: []string{"TERM=dumb"}, want: []string{"approved", "<- "}, never: []string{"\x1b", "\u2190"}},
+		{name: "the terminal has only ASCII", answer: "y\n", env: []string{"LC_ALL=C"}, want: []string{"\x1b[", "<- "}, never: []string{"\u2190"}},
+		{name: "nobody is to be asked", args: []string{"--approve", "none"}, code: 5, want: []string{"nobody to ask"}, never: []string{"[y/N]"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			program := strings.Replace(replaces, `"one"`, "task", 1)
+			cmd := callgateCommand(t, program, append([]string{"run", "notes"}, test.args...)...)
+			cmd.Env = append(cmd.Env, test.env...)
+			got, code := converse(t, cmd, test.answer)
+			if code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			for _, w := range test.want {
+				if !strings.Contains(got, w) {
+					t.Errorf("the terminal does not show %q", w)
+				}
+			}
+			for _, w := range test.never {
+				if strings.Contains(got, w) {
+					t.Errorf("the terminal shows %q", w)
+				}
+			}
+			if t.Failed() {
+				t.Logf("shown:\n%s", got)
+			}
+		})
+	}
+}
+
+// What a program prints cannot steer the terminal.
+func TestTerminalIsNotSteered(t *testing.T) {
+	cmd := callgateCommand(t, `print("\x1b[31mred", "\u202eturned")`, "exec", "notes/main.star")
+	got, code := converse(t, cmd, "")
+	if want := "\\x1b[31mred \\u202eturned\r\n"; got != want || code != 0 {
+		t.Errorf("shown %q, exit code %d, want %q", got, code, want)
+	}
+}
+
+// The first interrupt ends the program and the run, and the journal says so.
+func TestInterrupt(t *testing.T) {
+	cmd := callgateCommand(t, "clock.now()\nwhile True:\n    pass\n", "exec", "notes/main.star", "--agent", "notes", "--steps", "1G", "--wall", "1m", "--json")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewScanner(out)
+	in.Buffer(nil, 1<<20)
+	var last journal.Event
+	for in.Scan() {
+		if err := json.Unmarshal(in.Bytes(), &last); err != nil {
+			t.Fatal(err)
+		}
+		if last.Type == journal.CallResult {
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := in.Err(); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	err = cmd.Wait()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok || exit.ExitCode() != 1 {
+		t.Errorf("ended with %v, want exit code 1", err)
+	}
+	if last.Type != journal.RunEnd || !strings.Contains(string(last.Payload), `"reason":"cancelled`) {
+		t.Errorf("the last event is %s %s, want a run.end that was cancelled", last.Type, last.Payload)
+	}
+}

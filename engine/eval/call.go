@@ -472,7 +472,11 @@ func (t *thread) bindNative(c *call, frame []val, via label.ID) {
 	l := t.join(via, c.star)
 	npos := len(def.params) - def.kwonly
 	if len(c.args) > npos {
-		panic(t.errorf(l, "arguments", "%s: got %d arguments, want at most %d", def.name, len(c.args), npos))
+		most := "at most "
+		if def.required == npos {
+			most = ""
+		}
+		panic(t.errorf(l, "arguments", "%s: got %d arguments, want %s%d", def.name, len(c.args), most, npos))
 	}
 	copy(frame, c.args)
 	for _, a := range c.kw {
@@ -484,9 +488,9 @@ func (t *thread) bindNative(c *call, frame []val, via label.ID) {
 		}
 		switch {
 		case i < 0:
-			panic(t.errorf(l, "arguments", "%s: unexpected keyword argument %q%s", def.name, a.name, nearest(a.name, def.params)))
+			panic(t.errorf(l, "arguments", "%s: unexpected keyword argument %s%s", def.name, clip(a.name), nearest(a.name, def.params)))
 		case frame[i].k != kUnbound:
-			panic(t.errorf(l, "arguments", "%s: got multiple values for keyword argument %q", def.name, a.name))
+			panic(t.errorf(l, "arguments", "%s: got multiple values for keyword argument %s", def.name, a.name))
 		}
 		frame[i] = a.v
 	}

@@ -124,7 +124,7 @@ func addContainerMethods() {
 		t.mutable(d.iters, "delete from", c.recv, t.at)
 		i := t.find(d, c.args[0], h)
 		if i < 0 && !c.has(1) {
-			panic(t.argError(c, "no-key", "key %s not in dict", t.short(c.args[0])))
+			panic(t.argError(c, "no-key", "missing key %s", t.short(c.args[0])).hint("pop(key, default) returns the default instead"))
 		}
 		w := t.join(t.write(&d.st, c.recv.lab, t.at), l)
 		d.st = t.join(d.st, l)
@@ -169,7 +169,7 @@ func addContainerMethods() {
 		if len(c.args) > 1 {
 			panic(t.badArg(c, "got %d arguments, want at most 1", len(c.args)))
 		}
-		t.mutable(c.recv.dict().iters, "update", c.recv, t.at)
+		t.mutable(c.recv.dict().iters, "insert into", c.recv, t.at)
 		if len(c.args) == 1 {
 			t.updateFrom(c, c.recv, c.args[0])
 		}
@@ -359,13 +359,21 @@ func (t *thread) setOp(op star.Token, a, b val) val {
 	return setVal(out, l)
 }
 
-// toSet makes a set of any iterable; a set is returned as it is.
-func (t *thread) toSet(c *call, v val) val {
+// unnamed refuses named arguments.
+func (t *thread) unnamed(c *call) {
+	if len(c.kw) > 0 {
+		panic(t.badArg(c, "does not accept keyword arguments"))
+	}
+}
+
+// toSet makes a set of argument i, which must be iterable; a set is returned as it is.
+func (t *thread) toSet(c *call, i int) val {
+	v := c.args[i]
 	if v.k == kSet {
 		return v
 	}
 	if !t.iterable(v) {
-		panic(t.badArg(c, "got %s, want iterable", v.typeName()))
+		panic(t.notIterable(c, i))
 	}
 	t.alloc(96)
 	d := &dict{st: t.join(t.join(v.lab, t.structure(v)), t.pc)}
@@ -376,16 +384,14 @@ func (t *thread) toSet(c *call, v val) val {
 func addSetMethods() {
 	combine := func(name string, op star.Token) {
 		addMethod(kSet, name, "...", func(t *thread, c *call) val {
-			if len(c.kw) > 0 {
-				panic(t.badArg(c, "unexpected keyword arguments"))
-			}
+			t.unnamed(c)
 			if op == star.CIRCUMFLEX && len(c.args) != 1 {
 				panic(t.badArg(c, "got %d arguments, want 1", len(c.args)))
 			}
 			out := t.copyDict(c.recv)
-			for _, a := range c.args {
+			for i := range c.args {
 				t.hold(out)
-				other := t.toSet(c, a)
+				other := t.toSet(c, i)
 				t.hold(other)
 				out = t.setOp(op, out, other)
 				t.release()
@@ -400,14 +406,14 @@ func addSetMethods() {
 	combine("union", star.PIPE)
 	compare := func(name string, op star.Token) {
 		addMethod(kSet, name, "other", func(t *thread, c *call) val {
-			other := t.toSet(c, c.args[0])
+			other := t.toSet(c, 0)
 			return boolVal(t.compareSets(op, c.recv.dict(), other.dict()), t.join(t.shallow(c), t.structure(other)))
 		})
 	}
 	compare("issubset", star.LE)
 	compare("issuperset", star.GE)
 	addMethod(kSet, "isdisjoint", "other", func(t *thread, c *call) val {
-		other := t.toSet(c, c.args[0])
+		other := t.toSet(c, 0)
 		both := t.setOp(star.AMP, c.recv, other)
 		return boolVal(both.dict().live == 0, both.dict().st)
 	})
@@ -422,9 +428,10 @@ func addSetMethods() {
 	})
 	addMethod(kSet, "update", "...", func(t *thread, c *call) val {
 		d := c.recv.dict()
-		t.mutable(d.iters, "update", c.recv, t.at)
-		for _, a := range c.args {
-			other := t.toSet(c, a)
+		t.unnamed(c)
+		t.mutable(d.iters, "insert into", c.recv, t.at)
+		for i := range c.args {
+			other := t.toSet(c, i)
 			t.write(&d.st, c.recv.lab, t.at)
 			d.st = t.join(d.st, t.join(other.lab, t.structure(other)))
 			t.hold(other)
@@ -444,9 +451,9 @@ func addSetMethods() {
 			d := c.recv.dict()
 			l := t.keyLabel(c)
 			i := t.find(d, c.args[0], t.hash(c.args[0]))
-			t.mutable(d.iters, "remove from", c.recv, t.at)
+			t.mutable(d.iters, "delete from", c.recv, t.at)
 			if i < 0 && must {
-				panic(t.argError(c, "no-key", "missing key"))
+				panic(t.argError(c, "no-key", "missing key %s", t.short(c.args[0])).hint("discard does nothing if it is missing"))
 			}
 			t.write(&d.st, c.recv.lab, t.at)
 			d.st = t.join(d.st, l)
@@ -460,7 +467,7 @@ func addSetMethods() {
 	remove("discard", false)
 	addMethod(kSet, "pop", "", func(t *thread, c *call) val {
 		d := c.recv.dict()
-		t.mutable(d.iters, "pop from", c.recv, t.at)
+		t.mutable(d.iters, "delete from", c.recv, t.at)
 		i := d.first()
 		if i < 0 {
 			panic(t.argError(c, "empty", "empty set"))

@@ -253,7 +253,7 @@ func runPrint(t *thread, c *call) val {
 		if i > 0 {
 			text.WriteString(sep)
 		}
-		text.WriteString(t.str(a))
+		text.WriteString(t.display(a))
 		l = t.join(l, t.deepLabel(a))
 		p.Args = append(p.Args, t.exportText(a))
 	}

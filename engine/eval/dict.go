@@ -121,17 +121,34 @@ func (t *thread) hashSlow(v val, depth int) uint64 {
 			h = mix(h ^ hashString(o.names[i]) ^ t.hashSlow(e, depth+1))
 		}
 		return h
-	case kFunc, kBuiltin, kModule:
+	case kFunc, kBuiltin:
 		return mix(uint64(uintptr(v.p)))
 	}
-	panic(t.errorf(t.deepLabel(v), "unhashable", "unhashable type: %s", v.typeName()))
+	text := "unhashable type: "
+	if v.k == kRange || v.k == kSeq || v.k == kModule {
+		text = "unhashable: "
+	}
+	panic(t.errorf(t.deepLabel(v), "unhashable", "%s%s%s", t.prefix(), text, v.typeName()).hint(unhashableHint(v)))
+}
+
+// unhashableHint says what to use as a key instead.
+func unhashableHint(v val) string {
+	switch v.k {
+	case kList, kRange, kSeq:
+		return "a key must not change: use tuple(x)"
+	case kSet:
+		return "a key must not change: use tuple(sorted(x))"
+	case kDict:
+		return "a key must not change: use tuple(x.items())"
+	}
+	return ""
 }
 
 // hashable reports whether a value can be a key.
 func (t *thread) hashable(v val, depth int) bool {
 	var parts []val
 	switch v.k {
-	case kList, kDict, kSet:
+	case kList, kDict, kSet, kRange, kSeq, kModule:
 		return false
 	case kTuple:
 		if v.tuple().hashed {

@@ -86,6 +86,14 @@ func (t *thread) fail(p pos, l label.ID, code, format string, args ...any) *Erro
 	return e
 }
 
+// prefix is the name of the builtin that is running, for an error of an operation within it; "" in an expression.
+func (t *thread) prefix() string {
+	if n := t.natives; n > 0 && t.pool[n-1].def != nil && t.pool[n-1].pos == t.at {
+		return t.pool[n-1].def.name + ": "
+	}
+	return ""
+}
+
 // limit makes the error of a budget that is used up. It cannot be caught.
 func (t *thread) limit(budget string, used, limit int64) *Error {
 	unit := map[string]string{"steps": " steps", "memory": " bytes", "wall": " ms", "depth": " calls deep", "output": " bytes", "calls": " calls"}[budget]
@@ -106,7 +114,7 @@ const maxWalk = 500
 
 func (t *thread) checkDepth(depth int) {
 	if depth > maxWalk {
-		panic(&Error{Status: Failed, Code: "too-deep", Text: fmt.Sprintf("value nested more than %d deep", maxWalk), lab: label.TopID})
+		panic(&Error{Status: Failed, Code: "too-deep", Text: fmt.Sprintf("maximum recursion depth exceeded: value nested more than %d deep", maxWalk), lab: label.TopID})
 	}
 }
 

@@ -24,7 +24,7 @@ func addFunctions() {
 		if !c.has(0) {
 			return stringVal("", t.pc)
 		}
-		return t.textOf(c, t.str)
+		return t.textOf(c, t.display)
 	})
 	addFunc("repr", "x", func(t *thread, c *call) val { return t.textOf(c, t.repr) })
 	addFunc("list", "x?", func(t *thread, c *call) val {
@@ -64,7 +64,10 @@ func addFunctions() {
 
 func runLen(t *thread, c *call) val {
 	v := c.args[0]
-	n := t.length(v)
+	n := int64(-1)
+	if v.k != kSeq || v.seq().indexed() {
+		n = t.length(v)
+	}
 	if n < 0 {
 		panic(t.argError(c, "type", "value of type %s has no len", v.typeName()))
 	}
@@ -89,6 +92,11 @@ func (t *thread) iterableArg(c *call, i int) val {
 		panic(t.badArg(c, "for parameter %s: got %s, want iterable", paramName(c, i), v.typeName()))
 	}
 	return v
+}
+
+// notIterable is the error of positional argument i of a builtin that takes any number of iterables.
+func (t *thread) notIterable(c *call, i int) *Error {
+	return t.badArg(c, "argument #%d is not iterable: %s", i+1, c.args[i].typeName())
 }
 
 func paramName(c *call, i int) string {
@@ -158,6 +166,7 @@ func runDict(t *thread, c *call) val {
 	if len(c.args) > 1 {
 		panic(t.badArg(c, "got %d arguments, want at most 1", len(c.args)))
 	}
+	t.distinct(c)
 	t.alloc(96)
 	d := &dict{st: t.pc}
 	out := dictVal(d, t.pc)
@@ -207,6 +216,20 @@ func (t *thread) updateFrom(c *call, out, from val) {
 		t.put(d, k, h, v.with(t.join(v.lab, kl)))
 	}
 	t.unlock()
+}
+
+// distinct checks that no two named arguments have one name, as ** makes possible.
+func (t *thread) distinct(c *call) {
+	if c.star == label.BottomID && len(c.kw) < 2 {
+		return
+	}
+	seen := make(map[string]bool, len(c.kw))
+	for _, a := range c.kw {
+		if seen[a.name] {
+			panic(t.badArg(c, "duplicate keyword arg: %s", quote(clip(a.name), false)))
+		}
+		seen[a.name] = true
+	}
 }
 
 func (t *thread) updateNamed(out val, kw []kwarg) {
@@ -262,8 +285,11 @@ func runZip(t *thread, c *call) val {
 	}
 	l := t.shallow(c)
 	rows := int64(math.MaxInt64)
-	for i := range c.args {
-		rows = min(rows, t.length(t.iterableArg(c, i)))
+	for i, v := range c.args {
+		if !t.iterable(v) {
+			panic(t.notIterable(c, i))
+		}
+		rows = min(rows, t.length(v))
 	}
 	if len(c.args) == 0 {
 		rows = 0
@@ -320,7 +346,7 @@ func (t *thread) intArg(c *call, i int) int64 {
 	case kInt:
 		return v.n
 	case kBig:
-		panic(t.argError(c, "range", "for parameter %s: %s out of range", paramName(c, i), t.repr(v)))
+		panic(t.argError(c, "range", "for parameter %s: %s out of range (want value in signed 64-bit range)", paramName(c, i), t.short(v)))
 	default:
 		panic(t.badArg(c, "for parameter %s: got %s, want int", paramName(c, i), v.typeName()))
 	}
@@ -629,7 +655,7 @@ func runBytes(t *thread, c *call) val {
 			return bytesVal(v.str(), l)
 		}
 		t.alloc(3 * v.n)
-		return bytesVal(strings.ToValidUTF8(v.str(), "\uFFFD"), l)
+		return bytesVal(t.transcode(v.str(), "\uFFFD"), l)
 	}
 	if !t.iterable(v) {
 		panic(t.badArg(c, "got %s, want string, bytes, or iterable of ints", v.typeName()))
@@ -644,17 +670,20 @@ func runBytes(t *thread, c *call) val {
 		if !ok {
 			break
 		}
-		if e.k != kInt {
+		if !e.isInt() {
 			panic(t.badArg(c, "at index %d, got %s, want int", i, e.typeName()))
 		}
-		if e.n < 0 || e.n > 255 {
-			panic(t.argError(c, "range", "at index %d, %d out of range [0:255]", i, e.n))
+		if e.k == kBig || e.n < 0 || e.n > 255 {
+			panic(t.argError(c, "range", "at index %d, %s out of range%s", i, t.short(e), byteRange))
 		}
 		l = t.join(l, e.lab)
 		out = append(out, byte(e.n))
 	}
 	return bytesVal(string(out), l)
 }
+
+// byteRange ends the error of an int that is no byte.
+const byteRange = " (want value in unsigned 8-bit range)"
 
 func runChr(t *thread, c *call) val {
 	i := t.intArg(c, 0)
@@ -741,7 +770,7 @@ func runFloat(t *thread, c *call) val {
 			if err != nil && math.IsInf(f, 0) {
 				panic(t.argError(c, "too-large", "floating-point number too large"))
 			}
-			panic(t.argError(c, "parse", "invalid float literal: %s", t.short(v)))
+			panic(t.argError(c, "parse", "invalid float literal: %s", t.bare(v)))
 		}
 		return floatVal(f, l)
 	default:
@@ -754,7 +783,15 @@ func (t *thread) short(v val) string {
 	if (v.k == kString || v.k == kBytes) && v.n > 60 {
 		return quote(strings.ToValidUTF8(v.str()[:60], ""), false) + "…"
 	}
-	return t.repr(v)
+	return clip(t.repr(v))
+}
+
+// bare is a string for an error without quotes, if it can be told from what is around it.
+func (t *thread) bare(v val) string {
+	if s := v.str(); len(s) <= 60 && plainPrefix(s) == len(s) && strings.TrimSpace(s) == s && s != "" {
+		return s
+	}
+	return t.short(v)
 }
 
 func runInt(t *thread, c *call) val {
@@ -800,7 +837,7 @@ func (t *thread) parseInt(c *call, v val, base int, l label.ID) val {
 	s := strings.TrimSpace(v.str())
 	t.charge(v.n / 16)
 	bad := func() *Error {
-		return t.argError(c, "parse", "invalid literal with base %d: %s", base, t.short(v))
+		return t.argError(c, "parse", "invalid literal with base %d: %s", base, t.bare(v))
 	}
 	neg := false
 	digits := s

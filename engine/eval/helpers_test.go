@@ -27,11 +27,11 @@ func (h *recorder) Do(_ context.Context, calls []Call) []Result {
 
 // checker is a session in which programs can name assert, whose functions report to a test.
 type checker struct {
-	t *testing.T
+	t testing.TB
 	s *Session
 }
 
-func newChecker(t *testing.T, limits Limits, inputs ...Input) *checker {
+func newChecker(t testing.TB, limits Limits, inputs ...Input) *checker {
 	t.Helper()
 	s, err := NewSession(Config{Host: &recorder{}, Limits: limits, Inputs: inputs})
 	if err != nil {
@@ -92,7 +92,7 @@ func newChecker(t *testing.T, limits Limits, inputs ...Input) *checker {
 		switch pattern := c.args[1].str(); {
 		case e == nil:
 			k.report(t, "no error, want %q", pattern)
-		case !regexp.MustCompile(pattern).MatchString(e.Error()):
+		case !regexp.MustCompile(pattern).MatchString(e.Text) && !regexp.MustCompile(pattern).MatchString(e.Error()):
 			k.report(t, "got the error %q, want %q", e.Error(), pattern)
 		}
 		return noneVal(t.pc)

@@ -27,10 +27,8 @@ func (t *thread) truth(v val) bool {
 		return v.dict().live > 0
 	case kRange:
 		return v.rng().n > 0
-	case kSeq:
-		return v.seq().s != ""
 	}
-	return true
+	return true // a lazy sequence too, whatever it holds
 }
 
 // length returns the number of elements of a sequence, in O(1) but for code points; -1 of what has none.
@@ -163,6 +161,10 @@ func (t *thread) equal(a, b val, l *label.ID, depth int) bool {
 			}
 		}
 		return x == y || t.equalItems(x.items, y.items, l, depth)
+	case kSeq:
+		x, y := a.seq(), b.seq()
+		t.charge(int64(len(x.s)) / 64)
+		return x.mode == y.mode && x.s == y.s
 	case kDict, kSet:
 		x, y := a.dict(), b.dict()
 		*l = t.join(t.join(*l, x.st), y.st)
@@ -375,10 +377,12 @@ func (t *thread) in(not bool, x, y val, p pos) val {
 			found = t.indexOf(y.str(), x.str()) >= 0
 		case kInt:
 			if x.n < 0 || x.n > 255 {
-				panic(t.fail(p, l, "range", "in bytes: int out of range"))
+				panic(t.fail(p, l, "range", "int in bytes: %d out of range%s", x.n, byteRange))
 			}
 			t.charge(y.n / 64)
 			found = strings.IndexByte(y.str(), byte(x.n)) >= 0
+		case kBig:
+			panic(t.fail(p, l, "range", "int in bytes: %s out of range%s", t.short(x), byteRange))
 		default:
 			panic(t.fail(p, l, "type", "'in bytes' requires bytes or int as left operand, not %s", x.typeName()))
 		}
@@ -391,7 +395,7 @@ func (t *thread) in(not bool, x, y val, p pos) val {
 			found = f == math.Trunc(f) && math.Abs(f) < 1<<62 && r.contains(int64(f))
 		case kBig:
 		default:
-			panic(t.fail(p, l, "type", "'in range' requires integer as left operand, not %s", x.typeName()))
+			panic(t.fail(p, l, "type", "'in <range>' requires integer as left operand, not %s", x.typeName()))
 		}
 	default:
 		panic(t.fail(p, l, "type", "unknown binary op: %s in %s", x.typeName(), y.typeName()))
@@ -415,7 +419,7 @@ func (t *thread) attr(x val, name string, p pos) val {
 			return v.with(t.join(t.join(v.lab, x.lab), t.pc))
 		}
 		m := x.module()
-		panic(t.fail(p, x.lab, "no-field", "%s has no .%s%s", m.name, name, nearest(name, m.names())).hint(m.name + " has " + strings.Join(m.names(), ", ")))
+		panic(t.fail(p, x.lab, "no-field", "%s has no .%s%s", m.name, name, nearestField(name, m.names())).hint(m.name + " has " + strings.Join(m.names(), ", ")))
 	case kStruct:
 		r := x.record()
 		for i, n := range r.names {
@@ -423,7 +427,7 @@ func (t *thread) attr(x val, name string, p pos) val {
 				return r.items[i].with(t.join(t.join(r.items[i].lab, x.lab), t.pc))
 			}
 		}
-		panic(t.fail(p, x.lab, "no-field", "struct has no .%s field%s", name, nearest(name, r.names)))
+		panic(t.fail(p, x.lab, "no-field", "struct has no .%s field%s", name, nearestField(name, r.names)))
 	}
 	if b := methodsNamed(name)[x.k]; b != nil {
 		t.alloc(64)
@@ -436,7 +440,7 @@ func (t *thread) attr(x val, name string, p pos) val {
 			return v.with(t.join(t.join(v.lab, x.lab), t.join(t.structure(x), t.pc)))
 		}
 	}
-	panic(t.fail(p, t.join(x.lab, t.structure(x)), "no-field", "%s has no .%s field or method%s", x.typeName(), name, nearest(name, methodNamesOf(x.k))))
+	panic(t.fail(p, t.join(x.lab, t.structure(x)), "no-field", "%s has no .%s field or method%s", x.typeName(), name, nearestField(name, methodNamesOf(x.k))))
 }
 
 // index evaluates x[y].
@@ -471,6 +475,9 @@ func (t *thread) index(x, y val, p pos) val {
 		v.lab = t.join(v.lab, l)
 		return v
 	case kTuple, kString, kBytes, kRange, kSeq:
+		if x.k == kSeq && !x.seq().indexed() {
+			panic(t.fail(p, l, "type", "unhandled index operation %s[%s]", x.typeName(), y.typeName()).hint("make a list first: list(x)[i]"))
+		}
 		n := t.length(x)
 		if y.k == kInt {
 			i := y.n
@@ -505,7 +512,7 @@ func (t *thread) element(x val, i int64) val {
 	case kString:
 		return stringVal(oneByte[x.str()[i]], label.BottomID)
 	case kBytes:
-		return intVal(int64(x.str()[i]), label.BottomID)
+		return bytesVal(oneByte[x.str()[i]], label.BottomID)
 	case kRange:
 		return intVal(x.rng().at(i), label.BottomID)
 	}
@@ -556,9 +563,15 @@ func (t *thread) setIndex(x, y, v val, p pos) {
 
 // mutable refuses to change a container that a loop iterates over.
 func (t *thread) mutable(iters int32, verb string, v val, p pos) {
-	if iters > 0 {
-		panic(t.fail(p, t.join(v.lab, t.structure(v)), "iterating", "cannot %s %s during iteration", verb, v.typeName()))
+	if iters == 0 {
+		return
 	}
+	what := v.typeName()
+	if v.k == kDict || v.k == kSet {
+		what = "hash table"
+	}
+	panic(t.fail(p, t.join(v.lab, t.structure(v)), "iterating", "%scannot %s %s during iteration", t.prefix(), verb, what).
+		hint("iterate over a copy: for x in list(xs)"))
 }
 
 // append adds an element to a list that the caller owns, or has applied the write rule to.
@@ -578,7 +591,11 @@ func (t *thread) append(o *list, v val) {
 // extend appends the elements of b to the list a, in place.
 func (t *thread) extend(a, b val) {
 	o := a.list()
-	t.mutable(o.iters, "extend", a, t.at)
+	verb := "extend"
+	if t.prefix() == "" {
+		verb = "apply += to"
+	}
+	t.mutable(o.iters, verb, a, t.at)
 	bl := t.join(b.lab, t.structure(b))
 	w := t.write(&o.st, a.lab, t.at)
 	o.st = t.under(o.st, bl)
@@ -613,7 +630,11 @@ func (t *thread) extend(a, b val) {
 // update adds the entries of the dict b to the dict a, in place.
 func (t *thread) update(a, b val) {
 	x, y := a.dict(), b.dict()
-	t.mutable(x.iters, "update", a, t.at)
+	verb := "insert into"
+	if t.prefix() == "" {
+		verb = "apply |= to"
+	}
+	t.mutable(x.iters, verb, a, t.at)
 	bl := t.join(b.lab, t.structure(b))
 	w := t.write(&x.st, a.lab, t.at)
 	x.st = t.under(x.st, bl)
@@ -632,7 +653,7 @@ func (t *thread) update(a, b val) {
 func (t *thread) slice3(x, lo, hi, step val, p pos) val {
 	l := t.under(t.under(t.under(t.join(x.lab, t.structure(x)), lo.lab), hi.lab), step.lab)
 	n := t.length(x)
-	if n < 0 || x.k == kDict || x.k == kSet {
+	if n < 0 || x.k == kDict || x.k == kSet || x.k == kSeq {
 		panic(t.fail(p, l, "type", "invalid slice operand %s", x.typeName()))
 	}
 	arg := func(v val, name string, def int64) int64 {
@@ -647,7 +668,7 @@ func (t *thread) slice3(x, lo, hi, step val, p pos) val {
 			}
 			return math.MaxInt64
 		}
-		panic(t.fail(p, l, "type", "invalid %s index: got %s, want int", name, v.typeName()))
+		panic(t.fail(p, l, "type", "invalid %s: got %s, want int", name, v.typeName()))
 	}
 	st := arg(step, "slice step", 1)
 	if st == 0 {
@@ -661,15 +682,15 @@ func (t *thread) slice3(x, lo, hi, step val, p pos) val {
 	}
 	var i, j int64
 	if st > 0 {
-		i = clip(arg(lo, "start", 0), 0, n)
-		j = clip(arg(hi, "end", n), 0, n)
+		i = clip(arg(lo, "start index", 0), 0, n)
+		j = clip(arg(hi, "end index", n), 0, n)
 	} else {
 		i, j = n-1, -1
 		if lo.k != kNone {
-			i = clip(arg(lo, "start", 0), -1, n-1)
+			i = clip(arg(lo, "start index", 0), -1, n-1)
 		}
 		if hi.k != kNone {
-			j = clip(arg(hi, "end", 0), -1, n-1)
+			j = clip(arg(hi, "end index", 0), -1, n-1)
 		}
 	}
 	r := rangeSeq{start: i, stop: j, step: st}
@@ -711,8 +732,6 @@ func (t *thread) pick(x val, r *rangeSeq, l label.ID) val {
 			out.step = 1
 		}
 		return rangeVal(out, l)
-	case kSeq:
-		panic(t.fail(t.at, l, "type", "invalid slice operand %s", x.typeName()))
 	}
 	t.charge(r.n / 4)
 	t.alloc(48 + r.n*valSize)

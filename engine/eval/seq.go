@@ -6,6 +6,9 @@ import (
 	"callgate/engine/label"
 )
 
+// indexed reports whether programs can ask for the sequence's length and its elements by index.
+func (s *seq) indexed() bool { return s.mode == seqElems || s.mode == seqElemOrds }
+
 // len returns the number of elements. Code points are counted each time.
 func (s *seq) len(t *thread) int64 {
 	if s.mode == seqCodepoints || s.mode == seqCodepointOrds {
@@ -14,24 +17,9 @@ func (s *seq) len(t *thread) int64 {
 	return int64(len(s.s))
 }
 
-// at returns element i, which must exist. It takes time in proportion to i for code points.
+// at returns element i, which must exist, of a sequence that is indexed.
 func (s *seq) at(t *thread, i int64) val {
 	at := int(i)
-	if s.mode == seqCodepoints || s.mode == seqCodepointOrds {
-		at = 0
-		for chunk := range t.chunks(s.s) {
-			n := int64(utf8.RuneCountInString(chunk))
-			if i < n {
-				for ; i > 0; i-- {
-					_, w := utf8.DecodeRuneInString(s.s[at:])
-					at += w
-				}
-				break
-			}
-			i -= n
-			at += len(chunk)
-		}
-	}
 	v, _ := s.next(t, &at)
 	return v
 }

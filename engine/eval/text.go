@@ -8,12 +8,23 @@ import (
 	"callgate/engine/label"
 )
 
-// str returns what str(v) does: a string itself, and the repr of anything else.
+// str returns a string itself, and the repr of anything else.
 func (t *thread) str(v val) string {
 	if v.k == kString {
 		return v.str()
 	}
 	return t.repr(v)
+}
+
+// display returns what str and print show: of bytes the text that they hold, with U+FFFD for each byte that is no UTF-8.
+func (t *thread) display(v val) string {
+	if v.k != kBytes {
+		return t.str(v)
+	}
+	if s := v.str(); t.validPrefix(s) == len(s) {
+		return s
+	}
+	return t.transcode(v.str(), "\uFFFD")
 }
 
 // repr returns the text of a value, as in a program. It is charged as it is

@@ -128,22 +128,33 @@ func makeModule(name string, funcs map[string]*builtinDef) *module {
 	return m
 }
 
-// nearest returns " (did you mean x?)" if one of the names is close to what was written.
-func nearest(name string, names []string) string {
+// nearest returns " (did you mean x?)" if one of the names is close to what was written, case and underscores aside.
+func nearest(name string, names []string) string { return nearestTo(name, names, "") }
+
+// nearestField is nearest with a point before the name.
+func nearestField(name string, names []string) string { return nearestTo(name, names, ".") }
+
+func nearestTo(name string, names []string, point string) string {
+	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	written := fold(clip(name))
 	best, at := "", 3
-	if len(name) <= 3 {
+	if len(written) <= 3 {
 		at = 2
 	}
 	for _, n := range names {
-		if len(n)-len(name) > 3 || len(name)-len(n) > 3 || len(n) > 64 {
+		if len(n) > 64 {
 			continue
 		}
-		if d := levenshtein.ComputeDistance(name, n); d < at {
+		folded := fold(n)
+		if len(folded)-len(written) > 3 || len(written)-len(folded) > 3 {
+			continue
+		}
+		if d := levenshtein.ComputeDistance(written, folded); d < at {
 			best, at = n, d
 		}
 	}
 	if best == "" {
 		return ""
 	}
-	return " (did you mean " + best + "?)"
+	return " (did you mean " + point + best + "?)"
 }

@@ -62,6 +62,7 @@ type Result struct {
 	Waiting []gate.Question // what nobody has answered, if the status is waiting
 	Counts  gate.Counts
 	Last    eval.Outcome // of the last program
+	Model   error        // why the model did not answer, such as a [*model.RecordingError]
 }
 
 // InputError is what is wrong with the inputs of a run.
@@ -212,7 +213,7 @@ func (r *run) loop(ctx context.Context, task string, inputs []journal.Input) err
 	for turn := 1; turn <= turns; turn++ {
 		reply, err := a.model.Generate(ctx, request)
 		if err != nil {
-			r.out.Status, r.out.Reason = engine.Failed, err.Error()
+			r.out.Status, r.out.Reason, r.out.Model = engine.Failed, err.Error(), err
 			return nil
 		}
 		author := r.session.Gate().Context().WithSources(label.Source{Tool: "model", Of: fmt.Sprintf("turn %d", turn)})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/agents"
+	"callgate/agents/model"
 	"callgate/cmd/internal/console"
 	"callgate/engine"
 	"callgate/engine/gate"
@@ -88,6 +89,9 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 	if err := errors.Join(err, finish(result)); err != nil {
 		return err
 	}
+	if bad, ok := errors.AsType[*model.RecordingError](result.Model); ok {
+		return &exitError{exitUsage, bad}
+	}
 	return quit(engine.ExitCode(result.Status))
 }
 
@@ -112,14 +116,12 @@ func (c *command) watch(asJSON bool, o console.Options) (watch func(journal.Even
 // timelineOptions say how a run of an agent is shown, and what can be done after it.
 func (c *command) timelineOptions(path, state string) console.Options {
 	o := console.Options{Look: console.LookOf(c.stdout, c.getenv), Next: "callgate run " + word(path)}
-	if state != "" {
-		o.Next += " --state " + word(state)
-		o.Show = func(run string) string { return "callgate runs show " + run + " --state " + word(state) }
-	}
-	o.Next += " --approve ask, at a terminal: what was done is not done twice"
 	if state == "" {
-		o.Next = "callgate run " + word(path) + " --approve ask, at a terminal; with --state DIR what was done is kept"
+		o.Next += " --approve ask, at a terminal, or --approve all; --state DIR keeps what was done"
+		return o
 	}
+	o.Next += " --state " + word(state) + " --approve ask, at a terminal, or --approve all"
+	o.Show = func(run string) string { return "callgate runs show " + run + " --state " + word(state) }
 	return o
 }
 

@@ -169,6 +169,10 @@ func (w view) message(d journal.DecisionMade, text string) string {
 	if !w.may(all) {
 		return ": " + hiddenText
 	}
+	if w.principal != "" { // as labels are written here
+		alone := strings.TrimPrefix(label.New(label.User, label.Only(w.principal), nil).String(), "user")
+		text = strings.ReplaceAll(text, alone, "/private")
+	}
 	return ": " + w.line(text, maxText)
 }
 

@@ -26,7 +26,7 @@ func (t *Timeline) runEnded(e journal.Event, r journal.RunEnded) {
 	n := r.Counts
 	t.head(tone, t.line(r.Status, headWidth-1), fmt.Sprintf("after %s in %s", count(t.turns, "turn"), e.Time.Sub(t.start).Round(10*time.Millisecond)))
 	if r.Reason != "" {
-		t.head(strong, "reason", t.line(r.Reason, 0))
+		t.head(strong, "reason", t.paragraph(r.Reason))
 	}
 	t.head(strong, "calls", fmt.Sprintf("%d allowed, %d refused, %d asked, %d failed", n["allowed"], n["denied"], n["asked"], n["failed"]))
 	if len(t.done) > 0 {

@@ -53,7 +53,8 @@ type suspect struct {
 	found bool
 	start int // offset of the line
 	line  int32
-	toks  int // how many tokens and errors there were before it
+	toks  int // how many tokens, mends and errors there were before it
+	mends int
 	errs  int
 	open  []bracket // what was open
 }
@@ -74,12 +75,16 @@ func (s *scanner) closeBracket(c byte) {
 	sh := shapeOf(c)
 	s.i++
 	if len(b.open) == 0 {
-		s.report(s.i-1, fmt.Sprintf("got '%c' with no '%c' open, want the bracket that it closes", c, openers[sh]), "remove it, or open the bracket")
+		s.stray(c, sh)
 		return
 	}
 	if top := b.open[len(b.open)-1]; top.shape != sh {
 		if b.count[sh] == 0 {
-			s.report(s.i-1, fmt.Sprintf("got '%c', want '%c' for the '%c' at %d:%d",
+			if s.messy != s.line && s.closedLater(top.shape) {
+				s.stray(c, sh)
+				return
+			}
+			s.mend(s.line, s.col(s.i-1), fmt.Sprintf("got '%c', want '%c' for the '%c' at %d:%d",
 				c, closers[top.shape], openers[top.shape], top.line, top.col), "make the brackets match")
 			sh = top.shape
 		} else {
@@ -89,6 +94,7 @@ func (s *scanner) closeBracket(c byte) {
 				n--
 			}
 			s.neverClosed(b.open[n+1:], fmt.Sprintf("before the '%c' at %d:%d", c, s.line, s.col(s.i)))
+			s.messy = s.line
 			s.closeTo(n+1, true)
 			s.i++
 		}
@@ -101,12 +107,38 @@ func (s *scanner) closeBracket(c byte) {
 	s.emit(closeKinds[sh], s.i-1, 0)
 }
 
+// stray reports and drops a closing bracket that was just consumed.
+func (s *scanner) stray(c byte, sh shape) {
+	s.mend(s.line, s.col(s.i-1), fmt.Sprintf("got '%c' with no '%c' open, want the bracket that it closes", c, openers[sh]), "remove it, or open the bracket")
+}
+
+// closedLater reports whether the rest of the line closes a bracket of the shape that it does not open. It is
+// asked once a line, since it reads all of it.
+func (s *scanner) closedLater(sh shape) bool {
+	depth := 0
+	for i := s.i; i < len(s.src) && s.src[i] != '\n' && s.src[i] != '\r'; i++ {
+		switch s.src[i] {
+		case openers[sh]:
+			depth++
+		case closers[sh]:
+			if depth--; depth < 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // neverClosed reports brackets that lack their closing ones, at the innermost.
 func (s *scanner) neverClosed(open []bracket, where string) {
 	in := open[len(open)-1]
 	missing := make([]byte, 0, min(len(open), 8))
 	for i := len(open) - 1; i >= 0 && len(missing) < cap(missing); i-- {
 		missing = append(missing, closers[open[i].shape])
+	}
+	s.mends = append(s.mends, int32(len(s.toks)))
+	if s.messy == in.line {
+		return // a quote may have swallowed what closes it
 	}
 	s.errs.add(in.line, in.col, fmt.Sprintf("'%c' is never closed, want '%c'", openers[in.shape], closers[in.shape]),
 		fmt.Sprintf("add '%s' %s", missing, where))
@@ -166,7 +198,7 @@ func (s *scanner) abandon(col int) bool {
 	case !b.suspect.found && b.restarts < mostRestarts && (col <= s.levels[len(s.levels)-1].col || s.afterColon()) && likeStatement(k, rest):
 		b.suspect = suspect{
 			found: true, start: s.start, line: s.line,
-			toks: len(s.toks), errs: len(s.errs.list), open: append([]bracket(nil), b.open...),
+			toks: len(s.toks), mends: len(s.mends), errs: len(s.errs.list), open: append([]bracket(nil), b.open...),
 		}
 	}
 	return false
@@ -202,7 +234,7 @@ func (s *scanner) goBack() {
 	b := &s.brackets
 	at := b.suspect
 	b.restarts++
-	s.toks, s.errs.list = s.toks[:at.toks], s.errs.list[:at.errs]
+	s.toks, s.mends, s.errs.list = s.toks[:at.toks], s.mends[:at.mends], s.errs.list[:at.errs]
 	s.i, s.start, s.line, s.wide = at.start, at.start, at.line, 0
 	s.closeTo(0, false)
 	b.open = append(b.open, at.open...)
@@ -210,6 +242,7 @@ func (s *scanner) goBack() {
 		b.count[o.shape]++
 	}
 	s.neverClosed(b.open, fmt.Sprintf("before line %d", at.line))
+	s.messy = 0
 	s.closeTo(0, true)
 	s.emit(syntax.NEWLINE, s.i, isKnown)
 }

@@ -232,7 +232,7 @@ func (s *scanner) quoted(k kind, off int, flag uint8) {
 		s.errs.add(line, col, fmt.Sprintf("string is never closed, want %[1]c%[1]c%[1]c", quote), "add them where it ends")
 	default:
 		flag |= isKnown
-		s.errs.add(line, col, fmt.Sprintf("string is not closed on its line, want %c", quote),
+		s.mend(line, col, fmt.Sprintf("string is not closed on its line, want %c", quote),
 			fmt.Sprintf("add %c where it ends; a string of several lines is written in three quotes, a line break as \\n", quote))
 		s.unread(off)
 	}
@@ -294,7 +294,7 @@ func (s *scanner) apostrophe(quote byte) (flag uint8) {
 	if prefix || keyword(w) != syntax.IDENT {
 		return 0
 	}
-	s.report(s.i, "got "+clip(w)+" right after a string, want an operator or ','",
+	s.mend(s.line, s.col(s.i), "got "+clip(w)+" right after a string, want an operator or ','",
 		fmt.Sprintf(`within a string write \%[1]c for %[1]c, or the other quotes around it`, quote))
 	s.i += len(w)
 	rest := s.src[s.i:]

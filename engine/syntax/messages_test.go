@@ -97,3 +97,27 @@ func TestEachRefusalSaysWhatWasFoundWhatWasWantedAndWhatToWrite(t *testing.T) {
 func TestEveryErrorIsReportedOnceAndNoOther(t *testing.T) {
 	testExpectations(t, "testdata/several.txt")
 }
+
+// TestOneMistakeGivesFewErrors drops, doubles or adds one piece in each place of a program.
+func TestOneMistakeGivesFewErrors(t *testing.T) {
+	var count [4]int
+	for _, program := range []string{sample, tenLines} {
+		parts := pieces.FindAllString(program, -1)
+		for i, part := range parts {
+			for _, wrong := range []string{"", part + part, part + " x "} {
+				src := strings.Join(parts[:i], "") + wrong + strings.Join(parts[i+1:], "")
+				_, err := Parse("x.star", []byte(src), Limits{})
+				var errs Errors
+				errors.As(err, &errs)
+				if len(errs) >= len(count) {
+					t.Errorf("%q in place of %q gives %d errors:\n%v", wrong, part, len(errs), err)
+					continue
+				}
+				count[len(errs)]++
+			}
+		}
+	}
+	if refused := count[1] + count[2] + count[3]; (count[2]+count[3])*10 > refused || count[3]*50 > refused {
+		t.Errorf("of %d programs with one mistake %d give two errors and %d three, want a tenth and a fiftieth at most", refused, count[2], count[3])
+	}
+}

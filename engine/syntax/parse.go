@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"go.starlark.net/syntax"
@@ -18,12 +19,16 @@ type parser struct {
 	name *string // of the file
 	errs *errorList
 
-	toks []token
-	i    int  // the current token
-	tok  kind // its kind
+	toks  []token
+	mends []int32 // before which of them the scanner mended something, rising
+	i     int     // the current token
+	tok   kind    // its kind
 
 	first  int  // the first token of the line, or of the clause, that is being parsed
 	broken bool // the statement before this one failed: a clause of it may follow
+
+	looked int // the line that mended looked at last, by its first token
+	found  bool
 
 	switched bool // a switch or match statement was refused
 
@@ -50,10 +55,11 @@ var parsers = sync.Pool{New: func() any { return new(parser) }}
 // reset prepares the parser for the tokens of a file. It makes room for the nodes that they can
 // become: one allocation for all nodes of a kind, instead of one each. Where tokens only may become a
 // node, the room is bounded, since all of it lives as long as the tree.
-func (p *parser) reset(src string, name *string, toks []token, limits Limits, errs *errorList) {
+func (p *parser) reset(name *string, s *scanner) {
+	toks := s.toks
 	*p = parser{
-		src: src, name: name, errs: errs, toks: toks, tok: toks[0].kind, most: limits.Depth,
-		stack: p.stack[:0], stmts: p.stmts[:0],
+		src: s.src, name: name, errs: s.errs, toks: toks, mends: s.mends, tok: toks[0].kind, most: s.limits.Depth,
+		looked: -1, stack: p.stack[:0], stmts: p.stmts[:0],
 	}
 	var count [128]int
 	binary := 0
@@ -120,8 +126,33 @@ func (p *parser) text() string {
 // bailout is what the parser panics with after an error that it cannot pass.
 type bailout struct{}
 
-// report reports a problem at token i, unless the scanner has said what is wrong there.
+// report reports a problem at token i, unless the scanner has reported brackets or
+// quotes that do not match on the line: then it may be a consequence of that.
 func (p *parser) report(i int, message, hint string) {
+	if !p.mended() {
+		p.certain(i, message, hint)
+	}
+}
+
+// mended reports whether the scanner has mended the line that is being parsed.
+func (p *parser) mended() bool {
+	if len(p.mends) == 0 {
+		return false
+	}
+	if p.looked != p.first { // reading the line once is enough, however many errors are in it
+		end := p.i
+		for p.toks[end].kind != syntax.NEWLINE && p.toks[end].kind != syntax.EOF {
+			end++
+		}
+		n, _ := slices.BinarySearch(p.mends, int32(p.first))
+		p.looked, p.found = p.first, n < len(p.mends) && int(p.mends[n]) <= end
+	}
+	return p.found
+}
+
+// certain reports a problem at token i that has nothing to do with brackets and
+// quotes, unless the scanner has said what is wrong there.
+func (p *parser) certain(i int, message, hint string) {
 	if t := p.toks[i]; t.flag&isKnown == 0 {
 		p.errs.add(t.line, t.col, message, hint)
 		if p.errs.over {

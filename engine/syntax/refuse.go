@@ -10,6 +10,12 @@ import (
 // the language.
 type refusal struct{ message, hint string }
 
+// doubtful are the refusals of what may be an accident of brackets or quotes that do not match.
+var doubtful = map[refusal]bool{
+	refusedAdjacent: true, refusedGenerator: true, refusedStar: true, refusedStarTarget: true, refusedDictStar: true,
+	refusedSet: true, refusedAnnotation: true, refusedPositionalOnly: true, refusedChain: true,
+}
+
 var (
 	refusedFString        = refusal{"got an f-string, want a plain string", `write "{} of {}".format(a, b), or "a" + str(b)`}
 	refusedAdjacent       = refusal{"got a string right after another one, want an operator or ','", "join them with +, or add the comma that is missing"}
@@ -61,7 +67,13 @@ var refusedKeywords = map[kind]refusal{
 }
 
 // refuse reports at the current token that a construct is not part of the language.
-func (p *parser) refuse(r refusal) { p.report(p.i, r.message, r.hint) }
+func (p *parser) refuse(r refusal) {
+	if doubtful[r] {
+		p.report(p.i, r.message, r.hint)
+	} else {
+		p.certain(p.i, r.message, r.hint)
+	}
+}
 
 // refusedLine parses a simple statement that begins with a keyword of Python alone.
 func (p *parser) refusedLine() {

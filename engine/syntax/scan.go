@@ -18,7 +18,9 @@ type scanner struct {
 	errs   *errorList
 
 	toks    []token
-	stopped bool // at a limit, or after too many errors: the tokens are not worth parsing
+	mends   []int32 // before which tokens a bracket or quote was mended, having been reported
+	messy   int32   // the last line with such a mend
+	stopped bool    // at a limit, or after too many errors: the tokens are not worth parsing
 
 	i     int   // offset of the next byte
 	line  int32 // its line, from 1
@@ -45,6 +47,7 @@ func (s *scanner) reset(src string, limits Limits, errs *errorList) {
 	*s = scanner{
 		src: src, limits: limits, errs: errs, line: 1,
 		toks:     s.toks[:0],
+		mends:    s.mends[:0],
 		levels:   append(s.levels[:0], level{alias: -1}),
 		brackets: brackets{open: s.brackets.open[:0]},
 	}
@@ -53,8 +56,8 @@ func (s *scanner) reset(src string, limits Limits, errs *errorList) {
 // release gives the scanner's memory back, unless a file was so large that it is not worth keeping.
 func (s *scanner) release() {
 	const most = 1 << 14
-	if cap(s.toks) > most {
-		s.toks = nil
+	if cap(s.toks) > most || cap(s.mends) > most {
+		s.toks, s.mends = nil, nil
 	}
 	s.src, s.errs = "", nil
 	scanners.Put(s)
@@ -66,6 +69,16 @@ func (s *scanner) col(off int) int32 { return int32(off-s.start-s.wide) + 1 }
 // report reports a problem at an offset of the current line.
 func (s *scanner) report(off int, message, hint string) {
 	s.errs.add(s.line, s.col(off), message, hint)
+}
+
+// mend reports brackets or quotes that do not match, on the current line. Of several on
+// one line only the first is reported: the others may follow from it.
+func (s *scanner) mend(line, col int32, message, hint string) {
+	if s.messy != s.line {
+		s.errs.add(line, col, message, hint)
+	}
+	s.messy = s.line
+	s.mends = append(s.mends, int32(len(s.toks)))
 }
 
 // emit appends the token from off to s.i, on the current line.
@@ -150,7 +163,7 @@ func (s *scanner) scan() {
 				s.newline()
 				continue
 			}
-			s.report(s.i-1, `got '\' within a line, want it at the end of a line`, "remove it; in a string, put the text in quotes")
+			s.mend(s.line, s.col(s.i-1), `got '\' within a line, want it at the end of a line`, "remove it; in a string, put the text in quotes")
 			s.emit(syntax.ILLEGAL, s.i-1, isKnown)
 		default:
 			s.token(c)

@@ -146,7 +146,7 @@ func Parse(file string, src []byte, limits Limits) (tree *syntax.File, err error
 
 	p := parsers.Get().(*parser)
 	defer p.release()
-	p.reset(text, &file, s.toks, limits, errs)
+	p.reset(&file, s)
 	stmts := p.file()
 	if errs.any() {
 		return nil, errs.sorted()

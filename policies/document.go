@@ -352,7 +352,7 @@ func (f *Fields) Write(r *Request, w DocumentWriter) {
 	f.writeCall(&r.Call, w)
 	f.writeLabels(&r.Labels, w)
 	if f.plain&fieldTags != 0 {
-		w.Strings("tags", f.tags(r.Tags))
+		w.Strings("tags", f.ShowTags(r.Tags))
 	}
 	if f.leaf != 0 {
 		w.BeginList("leaves", len(r.Leaves))
@@ -505,7 +505,7 @@ func (f *Fields) writeLabelFields(l label.Label, bits labelFields, w DocumentWri
 		w.Strings("readers", l.Readers().Names())
 	}
 	if bits&labelTags != 0 {
-		w.Strings("tags", f.tags(l.Tags()))
+		w.Strings("tags", f.ShowTags(l.Tags()))
 	}
 	if bits&labelSources != 0 {
 		sources := l.Sources()
@@ -586,8 +586,9 @@ func (f *Fields) writeHistory(h *History, w DocumentWriter) {
 	w.End()
 }
 
-// tags shows a label that carries every tag as carrying each that a rule may look for.
-func (f *Fields) tags(tags []string) []string {
+// ShowTags returns a label's tags as the document has them: one that carries every tag carries each
+// that a rule may look for.
+func (f *Fields) ShowTags(tags []string) []string {
 	if len(tags) == 0 || tags[0] != "*" && !slices.Contains(tags, "*") {
 		return tags
 	}

@@ -24,12 +24,22 @@ func (p *pack) take(set setKind, v ast.Value, out *policies.Findings) error {
 	if !ok {
 		return fmt.Errorf("%s.%s: got %s, want a set", p.name, setNames[set], ast.ValueName(v))
 	}
-	if n := elements.Len() + len(out.Reasons) + len(out.Obligations); n > maxElements {
-		return fmt.Errorf("%s.%s: more than %d elements", p.name, setNames[set], maxElements)
-	}
-	for _, t := range elements.Slice() {
-		if err := p.element(set, t.Value, out); err != nil {
-			out.Reasons = append(out.Reasons, p.refusal("shape", fmt.Sprintf("%s %v: %v", setNames[set], shorten(t.String()), err)))
+	values := make([]ast.Value, 0, elements.Len())
+	elements.Foreach(func(t *ast.Term) { values = append(values, t.Value) })
+	return p.takeAll(set, values, out)
+}
+
+// takeAll is take for elements of which some may be there twice.
+func (p *pack) takeAll(set setKind, elements []ast.Value, out *policies.Findings) error {
+	for i, v := range elements {
+		if slices.ContainsFunc(elements[:i], func(w ast.Value) bool { return w.Compare(v) == 0 }) {
+			continue
+		}
+		if len(out.Reasons)+len(out.Obligations) >= maxElements {
+			return fmt.Errorf("%s.%s: more than %d elements", p.name, setNames[set], maxElements)
+		}
+		if err := p.element(set, v, out); err != nil {
+			out.Reasons = append(out.Reasons, p.refusal("shape", fmt.Sprintf("%s %v: %v", setNames[set], shorten(v.String()), err)))
 		}
 	}
 	return nil

@@ -9,10 +9,10 @@ import (
 )
 
 // What the evaluation of one call's rules may take: steps, so that the outcome does not depend on how busy the
-// machine is, and time for what a single step does. Some 100 ms of either.
+// machine is, and time for what a single step does. Time is tried twice: some 100 ms in all.
 const (
 	evaluationSteps     = 200_000
-	evaluationTime      = 100 * time.Millisecond
+	evaluationTime      = 50 * time.Millisecond
 	specialisationSteps = 2_000_000
 	specialisationTime  = 500 * time.Millisecond
 )

@@ -22,11 +22,21 @@ type program struct {
 
 	always policies.Findings // what fires whatever the call: elements that nothing is left of but themselves
 
+	fast []translated // sets that are evaluated here
+	docs int          // rules that they remember
+
 	compiler *ast.Compiler
-	query    ast.Body // x = [set, …], nil if nothing is left to evaluate
+	query    ast.Body // x = [set, …] for the others, nil if there are none
 	slots    []slot   // whose sets x holds
 	fields   policies.Fields
+	parts    [partCount]policies.Fields
 	reads    []string
+}
+
+// translated is a set whose rules were translated.
+type translated struct {
+	slot slot
+	code *function
 }
 
 // slot is one set of one package.
@@ -41,7 +51,8 @@ func (s slot) ref() ast.Ref { return s.pack.path.Append(ast.StringTerm(setNames[
 const result = ast.Var("x")
 
 // specialise partially evaluates the matched packages. Where that fails, or would take long, they are evaluated
-// whole for each call.
+// whole for each call. Inlining stays shallow: copy propagation loses what binds a variable that only a not with a body
+// of its own uses.
 func (u *unit) specialise(ctx context.Context, matched []int, k known) (*program, error) {
 	p := &program{unit: u, known: k}
 	for _, i := range matched {
@@ -75,7 +86,7 @@ func (p *program) whole() error {
 	if err != nil {
 		return err
 	}
-	p.always, p.compiler, p.query, p.slots = policies.Findings{}, p.unit.compiler, body, p.all
+	p.always, p.fast, p.compiler, p.query, p.slots = policies.Findings{}, nil, p.unit.compiler, body, p.all
 	p.setReads(readsOf(p.compiler, body))
 	return nil
 }
@@ -83,6 +94,7 @@ func (p *program) whole() error {
 func (p *program) setReads(reads []string) {
 	p.reads = reads
 	p.fields = policies.NewFields(reads, p.unit.vocabulary)
+	p.parts = partFields(reads, p.unit.vocabulary)
 }
 
 // input returns what is known of the document, and the parts of it that are not.
@@ -142,7 +154,7 @@ func (p *program) partial(ctx context.Context) error {
 	input, unknown := p.known.input()
 	queries, support, err := topdown.NewQuery(body).WithCompiler(p.unit.compiler).
 		WithStore(p.unit.store).WithTransaction(p.unit.txn).WithCancel(limit).
-		WithInput(input).WithUnknowns(unknown).WithDisableInlining(p.unit.conflicting).
+		WithInput(input).WithUnknowns(unknown).WithDisableInlining(p.unit.conflicting).WithShallowInlining(true).
 		WithStrictBuiltinErrors(true).PartialRun(ctx)
 	if err != nil {
 		return err
@@ -152,11 +164,12 @@ func (p *program) partial(ctx context.Context) error {
 		return err
 	}
 	var rest []*ast.Term
+	var slots []slot
 	for i, t := range sets {
 		if done, err := p.settle(p.all[i], t, support); err != nil {
 			return err
 		} else if !done {
-			rest, p.slots = append(rest, t), append(p.slots, p.all[i])
+			rest, slots = append(rest, t), append(slots, p.all[i])
 		}
 	}
 	if len(rest) == 0 {
@@ -167,29 +180,69 @@ func (p *program) partial(ctx context.Context) error {
 	if p.compiler.Failed() {
 		return p.compiler.Errors
 	}
-	if p.query, err = p.compiler.QueryCompiler().Compile(list(rest)); err != nil {
+	query, err := p.compiler.QueryCompiler().Compile(list(rest))
+	if err != nil {
 		return err
 	}
-	p.setReads(readsOf(p.compiler, p.query))
-	return nil
+	p.setReads(readsOf(p.compiler, query))
+	return p.translate(rest, slots)
 }
 
-// setsOf takes x = [set, …] apart.
+// translate translates the sets that can be, and leaves the others to a query.
+func (p *program) translate(sets []*ast.Term, slots []slot) error {
+	t := &translator{compiler: p.compiler, store: p.unit.store, txn: p.unit.txn, functions: map[string]*function{}}
+	var rest []*ast.Term
+	for i, set := range sets {
+		if ref, ok := set.Value.(ast.Ref); ok {
+			if code, err := t.set(ref); err == nil {
+				p.fast = append(p.fast, translated{slots[i], code})
+				continue
+			}
+		}
+		rest, p.slots = append(rest, set), append(p.slots, slots[i])
+	}
+	p.docs = t.docs
+	if len(rest) == 0 {
+		return nil
+	}
+	var err error
+	p.query, err = p.compiler.QueryCompiler().Compile(list(rest))
+	return err
+}
+
+// setsOf takes set = y; …; x = [y, …] apart.
 func setsOf(queries []ast.Body, n int) ([]*ast.Term, error) {
-	if len(queries) != 1 || len(queries[0]) != 1 || !queries[0][0].IsEquality() {
+	if len(queries) != 1 {
 		return nil, fmt.Errorf("partial evaluation gave %v", queries)
 	}
-	e := queries[0][0]
-	for i := range 2 {
-		if a, ok := e.Operand(i).Value.(*ast.Array); ok && a.Len() == n {
-			out := make([]*ast.Term, n)
-			for i := range out {
-				out[i] = a.Elem(i)
+	var array *ast.Array
+	stand := map[ast.Var]*ast.Term{}
+	for _, e := range queries[0] {
+		if !e.IsEquality() {
+			return nil, fmt.Errorf("partial evaluation gave %v", e)
+		}
+		for i := range 2 {
+			v, ok := e.Operand(i).Value.(ast.Var)
+			if ok && v != result {
+				stand[v] = e.Operand(1 - i)
+			} else if a, isArray := e.Operand(1 - i).Value.(*ast.Array); ok && isArray {
+				array = a
 			}
-			return out, nil
 		}
 	}
-	return nil, fmt.Errorf("partial evaluation gave %v", e)
+	if array == nil || array.Len() != n {
+		return nil, fmt.Errorf("partial evaluation gave %v", queries)
+	}
+	out := make([]*ast.Term, n)
+	for i := range out {
+		out[i] = array.Elem(i)
+		if v, ok := out[i].Value.(ast.Var); ok {
+			if out[i] = stand[v]; out[i] == nil {
+				return nil, fmt.Errorf("partial evaluation gave %v", queries)
+			}
+		}
+	}
+	return out, nil
 }
 
 // settle takes the elements of a set of which nothing is left to evaluate; false if something is.
@@ -276,18 +329,40 @@ func (p *program) modules(rest []*ast.Term, support []*ast.Module) map[string]*a
 
 // evaluate adds what fires to out.
 func (p *program) evaluate(ctx context.Context, l *limit, r *policies.Request, out *policies.Findings) error {
+	begin := *out
 	out.Reasons = append(out.Reasons, p.always.Reasons...)
 	out.Approvals = append(out.Approvals, p.always.Approvals...)
 	out.Obligations = append(out.Obligations, p.always.Obligations...)
+	if p.query == nil && len(p.fast) == 0 {
+		return nil
+	}
+	if len(p.fast) > 0 {
+		m := newMachine(ctx, l, p, r)
+		for _, set := range p.fast {
+			found := m.elements(set.code)
+			if m.err != nil {
+				break
+			}
+			if err := set.slot.pack.takeAll(set.slot.set, found, out); err != nil {
+				m.release()
+				return err
+			}
+			m.found = m.found[:0]
+		}
+		failed := m.err != nil
+		m.release()
+		if failed {
+			*out = begin
+			return p.failed(ctx, l, r, out)
+		}
+	}
 	if p.query == nil {
 		return nil
 	}
 	sets, err := p.run(ctx, l, p.compiler, p.query, input(&p.fields, r))
-	switch {
-	case l.over() != nil:
-		return l.over()
-	case err != nil:
-		return p.oneByOne(ctx, l, r, out)
+	if err != nil {
+		*out = begin
+		return p.failed(ctx, l, r, out)
 	}
 	for i, s := range p.slots {
 		if err := s.pack.take(s.set, sets.Elem(i).Value, out); err != nil {
@@ -295,6 +370,14 @@ func (p *program) evaluate(ctx context.Context, l *limit, r *policies.Request, o
 		}
 	}
 	return nil
+}
+
+// failed finds out which set failed, unless time was up.
+func (p *program) failed(ctx context.Context, l *limit, r *policies.Request, out *policies.Findings) error {
+	if err := l.over(); err != nil {
+		return err
+	}
+	return p.oneByOne(ctx, l, r, out)
 }
 
 // run returns the array that x is bound to.
@@ -318,7 +401,7 @@ func (p *program) oneByOne(ctx context.Context, l *limit, r *policies.Request, o
 	out.Volatile = true // which set fails may depend on more than the fields that are read
 	fields := policies.NewFields([]string{""}, p.unit.vocabulary)
 	document := input(&fields, r)
-	for _, s := range p.slots {
+	for _, s := range p.all {
 		query, err := p.unit.compiler.QueryCompiler().Compile(list([]*ast.Term{ast.NewTerm(s.ref())}))
 		if err != nil {
 			return err

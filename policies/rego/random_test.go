@@ -31,7 +31,9 @@ func (w *writer) name(prefix string) string {
 // condition is one or several expressions that hold or not, on separate lines.
 func (w *writer) condition(depth int) string {
 	if depth > 0 {
-		switch w.IntN(9) {
+		switch w.IntN(11) {
+		case 8:
+			return fmt.Sprintf("{\n%s\n} %s {\n%s\n}", w.condition(depth-1), w.pick("and", "or"), w.condition(depth-1))
 		case 0:
 			return "not {\n" + w.simple("") + "\n}"
 		case 1:
@@ -53,6 +55,9 @@ func (w *writer) condition(depth int) string {
 		case 7:
 			x := w.name("x")
 			return fmt.Sprintf("%s := input.labels.%s\n%s", x, w.pick("pc", "program", "context"), w.label(x))
+		case 9: // a variable that only a body of its own uses
+			l, x := w.name("l"), w.name("x")
+			return fmt.Sprintf("some %s in input.leaves\n%s := %s.norm\nnot {\n%s == %q\n}", l, x, l, x, w.pick("bob@corp.example", "wc", "x"))
 		}
 	}
 	return w.simple("")
@@ -195,7 +200,7 @@ func decide(t testing.TB, c *policies.Core, r *policies.Request) policies.Decisi
 func TestRandomPolicies(t *testing.T) {
 	source := sample.NewSource(21)
 	w := &writer{Rand: rand.New(rand.NewPCG(22, 1))}
-	loaded, firings, hits := 0, 0, 0
+	loaded, firings, hits, fast, slow := 0, 0, 0, 0, 0
 	for range 40 {
 		w.helpers.Reset()
 		module := w.module()
@@ -229,6 +234,12 @@ func TestRandomPolicies(t *testing.T) {
 				}
 			}
 		}
+		for _, p := range e.programs {
+			fast, slow = fast+len(p.program.fast), slow+len(p.program.slots)
+		}
+	}
+	if fast < 9*slow {
+		t.Errorf("%d sets were translated and %d were not", fast, slow)
 	}
 	if loaded < 30 || firings < 5_000 || hits < 100 {
 		t.Errorf("%d policies, %d firings, %d hits: not much of a test", loaded, firings, hits)

@@ -180,11 +180,11 @@ func (s *scope) element(e *ast.Every) bool {
 func (s *scope) elements(domain *ast.Term) []string {
 	var out []string
 	for _, path := range s.pathsOfTerm(domain) {
-		below, ok := step(path, ast.VarTerm("_"))
+		element, ok := below(path, ast.VarTerm("_"))
 		if !ok {
 			return nil
 		}
-		out = append(out, below)
+		out = append(out, element)
 	}
 	return out
 }
@@ -208,7 +208,7 @@ func (s *scope) pathsOf(ref ast.Ref) []string {
 	var out []string
 	for _, path := range s.pathsOfTerm(ref[0]) {
 		for _, t := range ref[1:] {
-			next, ok := step(path, t)
+			next, ok := below(path, t)
 			if !ok {
 				break
 			}
@@ -219,8 +219,8 @@ func (s *scope) pathsOf(ref ast.Ref) []string {
 	return out
 }
 
-// step returns the path of what is below a path; false if the path itself must do.
-func step(path string, t *ast.Term) (string, bool) {
+// below returns the path of what is below a path; false if the path itself must do.
+func below(path string, t *ast.Term) (string, bool) {
 	name, constant := t.Value.(ast.String)
 	switch path {
 	case "leaves":

@@ -118,7 +118,7 @@ func plainFindings(t testing.TB, e *Engine, r *policies.Request) policies.Findin
 			}
 			for set := range setCount {
 				if k.sets[set] != nil {
-					p.slots = append(p.slots, slot{k, set})
+					p.all = append(p.all, slot{k, set})
 				}
 			}
 		}

@@ -60,13 +60,40 @@ func NewTable() *Table {
 
 // Estimates of what a table holds, in bytes.
 const (
-	tableBytes = 8 << 10 // an empty one
-	entryBytes = 320     // a class or a set of sources, beside its key and strings
-	joinBytes  = 40
+	tableBytes  = 8 << 10 // an empty one
+	entryBytes  = 256     // a class or a set of sources, beside its key, its strings and its members
+	nameBytes   = 16      // a member of a set, without its strings
+	sourceBytes = 48
+	grantBytes  = 32
+	joinBytes   = 40
 )
 
+// bytes is what a class takes in a table, whose key for it has so many bytes.
+func (c *class) bytes(key int) int64 {
+	return int64(entryBytes + 2*key + nameBytes*(len(c.readers.who)+len(c.tags)))
+}
+
+// bytes is what a set of sources takes in a table, whose key for it has so many bytes.
+func (o *origin) bytes(key int) int64 {
+	return int64(entryBytes + 2*key + sourceBytes*len(o.sources) + grantBytes*len(o.grants))
+}
+
 // Bytes returns an estimate of the memory that the table holds, for the session's budget.
-func (t *Table) Bytes() int64 { return t.bytes }
+func (t *Table) Bytes() int64 { return t.bytes + int64(len(t.joins))*joinBytes }
+
+// Rest forgets the joins, which are worked out again as they are needed: between two programs
+// a session has no use for them. What IDs mean stays as it is.
+func (t *Table) Rest() {
+	if len(t.joins) > 0 {
+		t.joins = map[uint64]ID{}
+	}
+	clear(t.cache[:])
+}
+
+// Has reports whether an ID is one of this table.
+func (t *Table) Has(id ID) bool {
+	return int(id>>originBits) < len(t.classes) && int(id&(maxOrigins-1)) < len(t.origins)
+}
 
 // Intern returns the ID of a label.
 func (t *Table) Intern(l Label) ID {
@@ -93,7 +120,7 @@ func (t *Table) internClass(c *class) uint32 {
 	}
 	t.classes = append(t.classes, c)
 	t.classKey[k] = i
-	t.bytes += int64(2*len(k)) + entryBytes
+	t.bytes += c.bytes(len(k))
 	return i
 }
 
@@ -117,7 +144,7 @@ func (t *Table) internOrigin(o *origin) uint32 {
 	}
 	t.origins, t.control = append(t.origins, o), append(t.control, 0)
 	t.originOf[k] = i
-	t.bytes += int64(2*len(k)) + entryBytes
+	t.bytes += o.bytes(len(k))
 	return i
 }
 
@@ -155,7 +182,6 @@ func (t *Table) join(a, b ID) ID {
 	if !ok {
 		j = t.Intern(t.Label(a).Join(t.Label(b)))
 		t.joins[k] = j
-		t.bytes += joinBytes
 	}
 	slot.a, slot.b, slot.j = a, b, j
 	return j

@@ -537,6 +537,11 @@ func (t *thread) badArg(c *call, format string, args ...any) *Error {
 
 // argError is an error of a builtin, which may have read all of its arguments.
 func (t *thread) argError(c *call, code, format string, args ...any) *Error {
+	return t.errorf(t.allOf(c), code, "%s: %s", c.def.name, fmt.Sprintf(format, args...))
+}
+
+// allOf joins every label in a call's receiver and arguments.
+func (t *thread) allOf(c *call) label.ID {
 	l := t.shallow(c)
 	if c.recv.k != kUnbound {
 		l = t.join(l, t.deepLabel(c.recv))
@@ -549,5 +554,5 @@ func (t *thread) argError(c *call, code, format string, args ...any) *Error {
 	for _, a := range c.kw {
 		l = t.join(l, t.deepLabel(a.v))
 	}
-	return t.errorf(l, code, "%s: %s", c.def.name, fmt.Sprintf(format, args...))
+	return l
 }

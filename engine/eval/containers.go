@@ -243,13 +243,16 @@ func listPop(t *thread, c *call) val {
 			i += n
 		}
 	}
-	t.mutable(o.iters, "pop from", c.recv, t.at)
 	if i < 0 || i >= n {
+		if c.has(0) {
+			i = c.args[0].n
+		}
 		if n == 0 {
 			panic(t.argError(c, "range", "index %d out of range: empty list", i))
 		}
-		panic(t.argError(c, "range", "index %d out of range [%d:%d]", i, -n, n-1))
+		panic(t.argError(c, "range", "list index %d out of range [%d:%d]", i, -n, n-1))
 	}
+	t.mutable(o.iters, "pop from", c.recv, t.at)
 	w := t.join(t.write(&o.st, c.recv.lab, t.at), il)
 	o.st = t.join(o.st, il)
 	t.charge((n - i) / 16)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	star "go.starlark.net/syntax"
+
 	"callgate/engine/label"
 )
 
@@ -43,7 +45,7 @@ func addFunctions() {
 	addFunc("zip", "...", runZip)
 	addFunc("reversed", "sequence", runReversed)
 	addFunc("range", "start_or_stop, stop?, step?", runRange)
-	addFunc("sorted", "iterable, *, key?, reverse?", runSorted)
+	addFunc("sorted", "iterable, key?, reverse?", runSorted)
 	addFunc("max", "...", func(t *thread, c *call) val { return t.extreme(c, 1) })
 	addFunc("min", "...", func(t *thread, c *call) val { return t.extreme(c, -1) })
 	addFunc("dir", "x", runDir)
@@ -429,7 +431,7 @@ func (t *thread) sort(c *call, items []val, key val, reverse bool, l label.ID) l
 		compare = func(a, b *sortItem) int {
 			r, ok := t.order(a.key, b.key, &l, 0)
 			if !ok {
-				panic(t.errorf(t.join(l, t.join(t.deepLabel(a.key), t.deepLabel(b.key))), "type", "%s < %s not implemented", a.key.typeName(), b.key.typeName()))
+				panic(t.notSortable(rows, l))
 			}
 			return r
 		}
@@ -453,6 +455,20 @@ func (t *thread) sort(c *call, items []val, key val, reverse bool, l label.ID) l
 	return l
 }
 
+// notSortable is the error of keys of which some have no order: the last two neighbours.
+func (t *thread) notSortable(rows []sortItem, l label.ID) *Error {
+	byPlace := slices.Clone(rows) // sorting has begun
+	slices.SortFunc(byPlace, func(a, b sortItem) int { return a.i - b.i })
+	i := len(byPlace) - 1
+	for ; i > 1; i-- {
+		t.charge(1)
+		if _, ok := t.order(byPlace[i].key, byPlace[i-1].key, &l, 0); !ok {
+			break
+		}
+	}
+	return t.unordered(star.LT, byPlace[i].key, byPlace[i-1].key, l, t.at)
+}
+
 // extreme is max (want 1) or min (want -1).
 func (t *thread) extreme(c *call, want int) val {
 	key := unboundVal
@@ -468,14 +484,14 @@ func (t *thread) extreme(c *call, want int) val {
 		}
 	}
 	if len(c.args) == 0 {
-		panic(t.badArg(c, "requires at least one positional argument"))
+		panic(t.errorf(t.shallow(c), "argument", "%s requires at least one positional argument", c.def.name))
 	}
 	items := c.args
 	l := t.shallow(c)
 	if len(c.args) == 1 {
 		v := c.args[0]
 		if !t.iterable(v) {
-			panic(t.badArg(c, "for parameter 1: got %s, want iterable", v.typeName()))
+			panic(t.badArg(c, "%s value is not iterable", v.typeName()))
 		}
 		items = t.elements(v)
 	}
@@ -507,7 +523,11 @@ func (t *thread) extreme(c *call, want int) val {
 		l = t.join(t.join(l, v.lab), t.join(k.lab, bestKey.lab))
 		r, ok := t.order(k, bestKey, &l, 0)
 		if !ok {
-			panic(t.argError(c, "type", "%s < %s not implemented", k.typeName(), bestKey.typeName()))
+			op := star.LT
+			if want > 0 {
+				op = star.GT
+			}
+			panic(t.unordered(op, k, bestKey, t.join(t.allOf(c), l), t.at))
 		}
 		if r*want > 0 {
 			best, bestKey = v, k

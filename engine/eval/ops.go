@@ -309,7 +309,7 @@ func (t *thread) compare(op star.Token, a, b val, p pos) val {
 	}
 	c, ok := t.order(a, b, &l, 0)
 	if !ok {
-		panic(t.fail(p, t.join(l, t.join(t.deepLabel(a), t.deepLabel(b))), "type", "%s %s %s not implemented", a.typeName(), op, b.typeName()))
+		panic(t.unordered(op, a, b, l, p))
 	}
 	var r bool
 	switch op {
@@ -323,6 +323,25 @@ func (t *thread) compare(op star.Token, a, b val, p pos) val {
 		r = c >= 0
 	}
 	return boolVal(r, l)
+}
+
+// unordered is the error of a comparison of values that have no order. It names the elements that are
+// to blame, if they are within lists or tuples.
+func (t *thread) unordered(op star.Token, a, b val, l label.ID, p pos) *Error {
+	l = t.join(l, t.join(t.deepLabel(a), t.deepLabel(b)))
+	for a.k == b.k && (a.k == kList || a.k == kTuple) {
+		x, y := t.items(a), t.items(b)
+		i := 0
+		for i < len(x) && i < len(y) && t.equal(x[i], y[i], &l, 0) {
+			t.charge(1)
+			i++
+		}
+		if i == len(x) || i == len(y) {
+			break
+		}
+		a, b = x[i], y[i]
+	}
+	return t.fail(p, l, "type", "%s%s %s %s not implemented", t.prefix(), a.typeName(), op, b.typeName())
 }
 
 func (t *thread) compareSets(op star.Token, x, y *dict) bool {

@@ -16,6 +16,8 @@ const maxIntBits = 64 << 13
 func (t *thread) unary(op star.Token, v val, p pos) val {
 	switch {
 	case op == star.MINUS && v.isInt():
+		t.at = p
+		t.reserveInt(int64(v.bits())+1, v.lab, p)
 		return t.bigResult(new(big.Int).Neg(v.big()), v.lab)
 	case op == star.PLUS && v.isNum():
 		return v
@@ -24,6 +26,8 @@ func (t *thread) unary(op star.Token, v val, p pos) val {
 	case op == star.TILDE && v.k == kInt:
 		return intVal(^v.n, v.lab)
 	case op == star.TILDE && v.k == kBig:
+		t.at = p
+		t.reserveInt(int64(v.bits())+1, v.lab, p)
 		return t.bigResult(new(big.Int).Not(v.bigInt()), v.lab)
 	}
 	panic(t.fail(p, v.lab, "type", "unknown unary op: %s %s", op, v.typeName()))
@@ -37,20 +41,32 @@ func (t *thread) bigResult(i *big.Int, l label.ID) val {
 	return bigVal(i, l)
 }
 
-// reserveInt charges for an int of so many bits before it is computed, four times over: the
+// reserveInt charges for an int of so many bits before it is computed, several times over: the
 // algorithms need room to work in.
 func (t *thread) reserveInt(bits int64, l label.ID, p pos) {
 	if bits > maxIntBits {
 		panic(t.fail(p, l, "too-large", "integer of %d bits; the largest has %d", bits, maxIntBits))
 	}
-	t.alloc(48 + bits/2)
+	size := bigSize(bits)
 	t.charge(bits / 64)
+	if bits > 4096 {
+		t.alloc(3 * size)
+		t.free(3 * size)
+	}
+	t.alloc(size)
 }
 
 // binary evaluates an arithmetic operation; the fast paths for small ints are with the callers.
 func (t *thread) binary(op star.Token, a, b val, p pos) val {
-	l := t.join(a.lab, b.lab)
 	t.at = p
+	segment := t.mem.begin()
+	v := t.operate(op, a, b, p)
+	t.mem.resume(segment)
+	return v
+}
+
+func (t *thread) operate(op star.Token, a, b val, p pos) val {
+	l := t.join(a.lab, b.lab)
 	switch op {
 	case star.PLUS:
 		switch {
@@ -169,9 +185,7 @@ func (t *thread) binary(op star.Token, a, b val, p pos) val {
 			return t.setOp(op, a, b)
 		case op == star.PIPE && a.k == kDict && b.k == kDict:
 			out := t.copyDict(a)
-			t.hold(out)
 			t.update(out, b)
-			t.release()
 			return out.with(t.join(out.lab, l))
 		}
 	case star.LTLT, star.GTGT:
@@ -246,17 +260,22 @@ func (t *thread) shift(op star.Token, a, b val, l label.ID, p pos) val {
 
 func (t *thread) concat(a, b val, l label.ID) val {
 	n := a.n + b.n
+	t.alloc(stringSize(n))
 	t.charge(n / 64)
-	t.alloc(sizeClass(n))
+	if n > pieceBytes {
+		return stringVal(t.glue(a.str(), b.str()), l)
+	}
 	return stringVal(a.str()+b.str(), l)
 }
 
 func (t *thread) concatItems(x, y []val) []val {
 	n := len(x) + len(y)
+	t.alloc(listSize + blockSize(int64(n)*valSize))
 	t.charge(int64(n) / 4)
-	t.alloc(48 + int64(n)*valSize)
-	out := make([]val, 0, n)
-	return append(append(out, x...), y...)
+	out := make([]val, n)
+	t.move(out, x)
+	t.move(out[len(x):], y)
+	return out
 }
 
 // maxRepeat bounds the product of a repetition before it is charged: no overflow.
@@ -280,27 +299,40 @@ func (t *thread) repeat(v, times val, l label.ID, p pos) val {
 	}
 	n = max(n, 0)
 	if size > 0 && n > maxRepeat/size {
-		panic(t.limit("memory", maxRepeat, t.maxHeap))
+		panic(t.tooMuch(n, size))
 	}
 	total := size * n
 	switch v.k {
 	case kString, kBytes:
+		t.alloc(stringSize(total))
 		t.charge(total / 64)
-		t.alloc(sizeClass(total))
-		out := stringVal(strings.Repeat(v.str(), int(n)), l)
-		if size == 0 {
-			out = stringVal("", l)
+		var out strings.Builder
+		out.Grow(int(total))
+		if total > 0 {
+			block := strings.Repeat(v.str(), int(min(n, max(1, pieceBytes/size))))
+			for total > int64(len(block)) {
+				t.pour(&out, block)
+				total -= int64(len(block))
+				t.poll()
+			}
+			t.pour(&out, block[:total])
 		}
-		out.k = v.k
-		return out
+		r := stringVal(out.String(), l)
+		r.k = v.k
+		return r
 	}
+	t.allocN(total, valSize)
+	t.alloc(listSize)
 	t.charge(total / 4)
-	t.alloc(48 + total*valSize)
 	in := t.items(v)
-	items := make([]val, 0, total)
-	if size > 0 {
-		for range n {
-			items = append(items, in...)
+	items := make([]val, total)
+	if total > 0 {
+		// Doubling what there is: each move is of a size that the caches like.
+		t.move(items, in)
+		for done := int(size); done < len(items); {
+			m := min(done, movePiece/int(min(size, movePiece))*int(size), len(items)-done)
+			t.move(items[done:], items[:m])
+			done += m
 		}
 	}
 	if v.k == kTuple {

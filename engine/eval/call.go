@@ -46,7 +46,7 @@ type builtinDef struct {
 	kwonly   int  // of the parameters, the last so many
 	variadic bool // any number of positional arguments, and of others by name
 	run      native
-	exact    bool // the result's label is computed by run; else the shallow join of the arguments
+	inplace  bool // it changes its receiver and makes nothing: what it charges is traced, not its own
 	tool     *ToolSig
 }
 
@@ -177,11 +177,12 @@ func (t *thread) callValue(fn val, args []callArg, plain bool, p pos) val {
 		b := fn.builtin()
 		return t.callBuiltin(b, b.recv, t.join(fn.lab, b.recv.lab), args, plain, p)
 	case kFunc:
-		n := len(args)
+		n, spread := len(args), t.spread
 		frame := t.push(n)
 		pos, kw, star := t.evalArgs(args, plain, frame, p)
 		r := t.invoke(fn, pos, kw, star, p)
 		t.pop(n)
+		t.spread = spread
 		return r
 	}
 	panic(t.fail(p, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()))
@@ -189,11 +190,12 @@ func (t *thread) callValue(fn val, args []callArg, plain bool, p pos) val {
 
 // callBuiltin evaluates arguments and calls a builtin.
 func (t *thread) callBuiltin(b *builtin, recv val, via label.ID, args []callArg, plain bool, p pos) val {
-	n := len(args)
+	n, spread := len(args), t.spread
 	frame := t.push(n)
 	pos, kw, star := t.evalArgs(args, plain, frame, p)
 	r := t.native(b, recv, via, pos, kw, star, p)
 	t.pop(n)
+	t.spread = spread
 	return r
 }
 
@@ -216,7 +218,10 @@ func (t *thread) evalArgs(args []callArg, plain bool, frame []val, p pos) (posit
 			if !ok {
 				panic(t.fail(args[i].p, l, "not-iterable", "argument after * must be iterable, not %s", v.typeName()))
 			}
-			t.alloc(int64(t.length(v)) * valSize)
+			n := t.length(v)
+			t.at = args[i].p
+			positional = spread(t, positional, n, valSize)
+			t.charge(n / 2)
 			for e, ok := it.next(t); ok; e, ok = it.next(t) {
 				positional = append(positional, e.with(t.join(e.lab, l)))
 			}
@@ -227,7 +232,9 @@ func (t *thread) evalArgs(args []callArg, plain bool, frame []val, p pos) (posit
 				panic(t.fail(args[i].p, l, "not-mapping", "argument after ** must be a mapping, not %s", v.typeName()))
 			}
 			d := v.dict()
-			t.alloc(int64(d.live) * 40)
+			t.at = args[i].p
+			kw = spread(t, kw, int64(d.live), kwargSize)
+			t.charge(int64(d.live))
 			d.each(func(k, e val) bool {
 				if k.k != kString {
 					panic(t.fail(args[i].p, l, "keyword", "keywords must be strings, not %s", k.typeName()))
@@ -253,9 +260,28 @@ func (t *thread) evalArgs(args []callArg, plain bool, frame []val, p pos) (posit
 	return positional, kw, star
 }
 
-// call calls a function of the program, or a builtin, from a builtin.
+// spread makes room for n more arguments of size bytes. They count until the call has ended, when
+// the caller sets t.spread back.
+func spread[T any](t *thread, args []T, n, size int64) []T {
+	if n > t.maxHeap/size {
+		panic(t.tooMuch(n, size))
+	}
+	if need := len(args) + int(n); need > cap(args) {
+		room := roomFor(need, cap(args), int(size))
+		bytes := blockSize(int64(room) * size)
+		t.alloc(bytes)
+		t.spread += bytes
+		args = append(make([]T, 0, room), args...)
+	}
+	return args
+}
+
+const kwargSize = 40
+
+// call calls a function of the program, or a builtin, from a builtin. What it returns is the program's: to keep it
+// beyond the next allocation, hold it.
 func (t *thread) call(fn val, args ...val) val {
-	saved := t.at
+	saved, segment := t.at, t.mem.pause()
 	var r val
 	switch fn.k {
 	case kBuiltin:
@@ -267,6 +293,7 @@ func (t *thread) call(fn val, args ...val) val {
 		panic(t.fail(saved, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()))
 	}
 	t.at = saved
+	t.mem.resume(segment)
 	return r
 }
 
@@ -307,18 +334,20 @@ func (t *thread) bind(fn *function, frame []val, args []val, kw []kwarg, l label
 	next := code.nparams
 	if code.varargs {
 		rest := args[n:]
-		t.alloc(48 + int64(len(rest))*valSize)
+		t.alloc(tupleSize + blockSize(int64(len(rest))*valSize))
+		t.charge(int64(len(rest)) / 4)
 		frame[next] = tupleVal(append([]val(nil), rest...), t.join(t.pc, l))
 		next++
 	}
 	var extra *dict
 	if code.kwargs {
-		t.alloc(96)
+		t.alloc(dictSize)
 		extra = &dict{st: t.join(t.pc, l)}
 		frame[next] = dictVal(extra, t.join(t.pc, l))
 	}
 named:
 	for _, a := range kw {
+		t.burn(1 + int64(code.nparams)/8)
 		for i := range code.nparams {
 			if code.params[i] == a.name {
 				if frame[i].k != kUnbound {
@@ -375,7 +404,11 @@ func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
 	if t.depth >= t.maxDepth {
 		panic(t.limit("depth", int64(t.depth+1), int64(t.maxDepth)))
 	}
+	t.at = p
 	t.depth++
+	if t.stack += fn.code.stack; t.stack > t.stackTop {
+		t.deepen()
+	}
 	t.frames = append(t.frames, activation{t.fn, t.locals, t.cells, t.pc, t.fnpc, t.loopBase, t.raises, p, ""})
 	t.fn, t.locals, t.cells = fn, frame, fn.mod.cells
 	t.fnpc, t.loopBase = label.BottomID, len(t.loops)
@@ -387,7 +420,7 @@ func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
 		t.pc = pc
 	}
 	for _, i := range fn.code.cells {
-		t.alloc(64)
+		t.alloc(cellSize)
 		frame[i] = cellVal(&cell{v: frame[i]})
 	}
 	r := t.run(fn.code)
@@ -400,6 +433,8 @@ func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
 	*a = activation{}
 	t.frames = t.frames[:last]
 	t.depth--
+	t.stack -= fn.code.stack
+	t.at = p
 	if stale {
 		t.pc = t.level(t.pc)
 	}
@@ -451,7 +486,14 @@ func (t *thread) native(b *builtin, recv val, via label.ID, args []val, kw []kwa
 	before := t.pc
 	t.pc = t.under(t.pc, via)
 	raises := t.raises
-	r := def.run(t, c)
+	var r val
+	if def.inplace {
+		r = def.run(t, c)
+	} else {
+		segment := t.mem.begin()
+		r = def.run(t, c)
+		t.mem.resume(segment)
+	}
 	r.lab = t.join(r.lab, t.pc)
 	t.pc = before
 	if t.raises != raises {

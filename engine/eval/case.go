@@ -78,8 +78,8 @@ func addCaseMethods(add func(name, params string, run native)) {
 func (t *thread) recase(c *call, f func(string) string) val {
 	s, l := c.recv.str(), t.shallow(c)
 	if len(s) <= chunkBytes {
+		t.alloc(stringSize(int64(len(s))))
 		t.charge(int64(len(s)) / 16)
-		t.alloc(sizeClass(int64(len(s))))
 		out := f(s)
 		t.alloc(int64(max(0, len(out)-len(s))))
 		return stringVal(out, l)

@@ -25,6 +25,7 @@ type Program struct {
 	globals []string   // names of the module's globals, by index
 	binds   []bool     // whether this program can bind the global
 	names   []string   // of predeclared values (tools, inputs), by index
+	bytes   int64      // about what all of it takes
 }
 
 // funcode is a compiled function.
@@ -46,7 +47,7 @@ type funcode struct {
 	cells  []int // locals that inner functions share
 	free   []capture
 	body   stmt
-	cost   int64
+	stack  int64 // bytes of Go's stack that a call may take, without those that it makes
 
 	block   *star.DefStmt // for the summary of containers that it changes; nil for a lambda or a module
 	stmts   []star.Stmt
@@ -356,13 +357,13 @@ type place struct {
 
 // block compiles a list of statements; up is the place of the statement that it is an arm of.
 func (f *fcomp) block(list []star.Stmt, up *place, loop star.Stmt) stmt {
-	var stmts []stmt
+	var stmts []placed
 	var cost int64
 	for i, s := range list {
 		cost += weight(s)
 		f.need = 0
 		if st := f.stmt(s, &place{list[i+1:], up, loop}); st != nil {
-			stmts = append(stmts, st)
+			stmts = append(stmts, placed{st, whereIs(s)})
 		}
 		f.most = max(f.most, f.need)
 	}
@@ -373,36 +374,56 @@ func (f *fcomp) block(list []star.Stmt, up *place, loop star.Stmt) stmt {
 			return sigNext
 		}
 	case 1:
-		s := stmts[0]
+		s, p := stmts[0].run, stmts[0].at
 		return func(t *thread) sig {
+			t.at = p
 			if t.fuel -= cost; t.fuel < 0 {
 				t.refuel()
 			}
 			return s(t)
 		}
 	case 2:
-		s1, s2 := stmts[0], stmts[1]
+		s1, p1, s2, p2 := stmts[0].run, stmts[0].at, stmts[1].run, stmts[1].at
 		return func(t *thread) sig {
+			t.at = p1
 			if t.fuel -= cost; t.fuel < 0 {
 				t.refuel()
 			}
 			if r := s1(t); r != sigNext {
 				return r
 			}
+			t.at = p2
 			return s2(t)
 		}
 	}
 	return func(t *thread) sig {
+		t.at = stmts[0].at
 		if t.fuel -= cost; t.fuel < 0 {
 			t.refuel()
 		}
-		for _, s := range stmts {
-			if r := s(t); r != sigNext {
+		for i := range stmts {
+			s := &stmts[i]
+			t.at = s.at
+			if r := s.run(t); r != sigNext {
 				return r
 			}
 		}
 		return sigNext
 	}
+}
+
+// placed is a statement and where it is, for the errors of limits that it passes.
+type placed struct {
+	run stmt
+	at  pos
+}
+
+// whereIs returns where a statement begins; that of a lambda has no place but its expression's.
+func whereIs(s star.Stmt) pos {
+	if r, ok := s.(*star.ReturnStmt); ok && !r.Return.IsValid() && r.Result != nil {
+		return start(r.Result)
+	}
+	return start(s)
 }
 
 // weight is the number of steps that a statement's own expressions cost: one for

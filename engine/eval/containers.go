@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	star "go.starlark.net/syntax"
 
 	"callgate/engine/label"
@@ -61,7 +63,7 @@ func addContainerMethods() {
 		return noneVal(t.pc)
 	})
 	addMethod(kList, "copy", "", func(t *thread, c *call) val {
-		t.alloc(48)
+		t.alloc(listSize)
 		return listVal(&list{items: t.elements(c.recv), st: t.shallow(c)}, t.pc)
 	})
 	addMethod(kList, "reverse", "", func(t *thread, c *call) val {
@@ -69,9 +71,7 @@ func addContainerMethods() {
 		t.mutable(o.iters, "reverse", c.recv, t.at)
 		t.write(&o.st, c.recv.lab, t.at)
 		t.charge(int64(len(o.items)) / 4)
-		for i, j := 0, len(o.items)-1; i < j; i, j = i+1, j-1 {
-			o.items[i], o.items[j] = o.items[j], o.items[i]
-		}
+		t.reverse(o.items)
 		return noneVal(t.pc)
 	})
 	addMethod(kList, "sort", "*, key?, reverse?", func(t *thread, c *call) val {
@@ -83,9 +83,7 @@ func addContainerMethods() {
 		}
 		t.lock(c.recv) // a key function cannot change the list meanwhile
 		items := t.elements(c.recv)
-		t.hold(listVal(&list{items: items}, label.BottomID))
 		l := t.sort(c, items, key, c.has(1) && t.truth(c.args[1]), t.shallow(c))
-		t.release()
 		t.unlock()
 		t.write(&o.st, c.recv.lab, t.at)
 		o.st = t.join(o.st, l)
@@ -103,15 +101,18 @@ func addContainerMethods() {
 	})
 	addMethod(kDict, "items", "", dictItems)
 	addMethod(kDict, "keys", "", func(t *thread, c *call) val {
-		t.alloc(48)
+		t.alloc(listSize)
 		return listVal(&list{items: t.elements(c.recv), st: t.shallow(c)}, t.pc)
 	})
 	addMethod(kDict, "values", "", func(t *thread, c *call) val {
 		d := c.recv.dict()
-		t.alloc(48 + int64(d.live)*valSize)
-		t.charge(int64(d.live) / 4)
+		t.alloc(listSize + blockSize(int64(d.live)*valSize))
+		t.charge(int64(len(d.ents)) / 4)
 		o := &list{items: make([]val, 0, d.live), st: t.shallow(c)}
 		d.each(func(_, v val) bool {
+			if len(o.items)%movePiece == 0 {
+				t.poll()
+			}
 			o.items = append(o.items, v)
 			return true
 		})
@@ -131,7 +132,7 @@ func addContainerMethods() {
 		if i < 0 {
 			return t.defaultArg(c, 1, w)
 		}
-		v := d.remove(i)
+		v := t.remove(d, i)
 		return v.with(t.join(v.lab, w))
 	})
 	addMethod(kDict, "popitem", "", func(t *thread, c *call) val {
@@ -143,9 +144,9 @@ func addContainerMethods() {
 		}
 		w := t.join(t.write(&d.st, c.recv.lab, t.at), t.shallow(c))
 		k := d.ents[i].k
-		v := d.remove(i)
-		t.alloc(96)
-		return tupleVal([]val{k.with(w), v.with(t.join(v.lab, w))}, w)
+		v := t.remove(d, i)
+		t.alloc(pairSize)
+		return pairVal(k.with(w), v.with(t.join(v.lab, w)), w)
 	})
 	addMethod(kDict, "setdefault", "key, default?", func(t *thread, c *call) val {
 		d := c.recv.dict()
@@ -267,7 +268,11 @@ func (t *thread) removeAt(o *list, i int) {
 	o.items[last] = val{}
 	o.items = o.items[:last]
 	if cap(o.items) > 64 && len(o.items) < cap(o.items)/4 { // give memory back
-		o.items = append(make([]val, 0, cap(o.items)/2), o.items...)
+		n := roomFor(last, 0, valSize)
+		t.alloc(blockSize(int64(n) * valSize))
+		items := make([]val, last, n)
+		t.move(items, o.items)
+		o.items = items
 	}
 }
 
@@ -299,13 +304,14 @@ func dictItems(t *thread, c *call) val {
 	d := c.recv.dict()
 	l := t.shallow(c)
 	n := int64(d.live)
-	t.alloc(48 + n*(48+3*valSize))
+	t.alloc(listSize + blockSize(n*valSize) + n*pairSize)
 	t.charge(n)
 	o := &list{items: make([]val, 0, n), st: l}
-	flat := make([]val, 0, 2*n)
 	d.each(func(k, v val) bool {
-		flat = append(flat, k.with(l), v)
-		o.items = append(o.items, tupleVal(flat[len(flat)-2:len(flat):len(flat)], l))
+		if len(o.items)%movePiece == 0 {
+			t.poll()
+		}
+		o.items = append(o.items, pairVal(k.with(l), v, l))
 		return true
 	})
 	return listVal(o, t.pc)
@@ -315,20 +321,20 @@ func dictItems(t *thread, c *call) val {
 func (t *thread) copyDict(v val) val {
 	d := v.dict()
 	l := t.join(t.join(v.lab, t.structure(v)), t.pc)
-	t.alloc(96 + int64(len(d.ents))*entrySize + int64(len(d.index))*4)
+	t.alloc(dictSize + blockSize(int64(len(d.ents))*entrySize) + stringSize(int64(len(d.index))*4))
 	t.charge(int64(len(d.ents)))
 	out := &dict{st: l, live: d.live, head: d.head, fields: d.fields}
-	out.ents = append([]entry(nil), d.ents...)
-	out.index = append([]uint32(nil), d.index...)
+	out.ents = make([]entry, len(d.ents))
+	moveEntries(t, out.ents, d.ents)
+	out.index = slices.Clone(d.index)
 	return val{p: dictVal(out, l).p, k: v.k, lab: l}
 }
 
 // setOp evaluates an operation on two sets; what is in the result depends on both.
 func (t *thread) setOp(op star.Token, a, b val) val {
 	l := t.join(t.join(a.lab, t.structure(a)), t.join(t.join(b.lab, t.structure(b)), t.pc))
-	t.alloc(96)
+	t.alloc(dictSize)
 	out := &dict{st: l}
-	t.hold(setVal(out, label.BottomID))
 	x, y := a.dict(), b.dict()
 	none := noneVal(label.BottomID)
 	keep := func(in, other *dict, want bool) {
@@ -358,7 +364,6 @@ func (t *thread) setOp(op star.Token, a, b val) val {
 			})
 		}
 	}
-	t.release()
 	return setVal(out, l)
 }
 
@@ -378,7 +383,7 @@ func (t *thread) toSet(c *call, i int) val {
 	if !t.iterable(v) {
 		panic(t.notIterable(c, i))
 	}
-	t.alloc(96)
+	t.alloc(dictSize)
 	d := &dict{st: t.join(t.join(v.lab, t.structure(v)), t.pc)}
 	t.addAll(d, v)
 	return setVal(d, t.join(v.lab, t.pc))
@@ -393,12 +398,7 @@ func addSetMethods() {
 			}
 			out := t.copyDict(c.recv)
 			for i := range c.args {
-				t.hold(out)
-				other := t.toSet(c, i)
-				t.hold(other)
-				out = t.setOp(op, out, other)
-				t.release()
-				t.release()
+				out = t.setOp(op, out, t.toSet(c, i))
 			}
 			return out
 		})
@@ -434,10 +434,12 @@ func addSetMethods() {
 		t.unnamed(c)
 		t.mutable(d.iters, "insert into", c.recv, t.at)
 		for i := range c.args {
+			segment := t.mem.begin()
 			other := t.toSet(c, i)
+			t.mem.resume(segment)
+			t.hold(other)
 			t.write(&d.st, c.recv.lab, t.at)
 			d.st = t.join(d.st, t.join(other.lab, t.structure(other)))
-			t.hold(other)
 			if other.dict() != d {
 				other.dict().each(func(k, _ val) bool {
 					t.charge(1)
@@ -461,7 +463,7 @@ func addSetMethods() {
 			t.write(&d.st, c.recv.lab, t.at)
 			d.st = t.join(d.st, l)
 			if i >= 0 {
-				d.remove(i)
+				t.remove(d, i)
 			}
 			return noneVal(t.pc)
 		})
@@ -477,7 +479,7 @@ func addSetMethods() {
 		}
 		w := t.join(t.write(&d.st, c.recv.lab, t.at), t.shallow(c))
 		k := d.ents[i].k
-		d.remove(i)
+		t.remove(d, i)
 		return k.with(w)
 	})
 	addMethod(kSet, "copy", "", func(t *thread, c *call) val { return t.copyDict(c.recv).with(t.pc) })

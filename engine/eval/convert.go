@@ -102,10 +102,10 @@ func (t *thread) importAt(v value.Value, depth int) val {
 	case value.Float:
 		return floatVal(v.Float, l)
 	case value.String:
-		t.alloc(sizeClass(int64(len(v.Str))))
+		t.alloc(stringSize(int64(len(v.Str))))
 		return stringVal(v.Str, l)
 	case value.Bytes:
-		t.alloc(sizeClass(int64(len(v.Str))))
+		t.alloc(stringSize(int64(len(v.Str))))
 		return bytesVal(v.Str, l)
 	}
 	t.checkDepth(depth)

@@ -21,15 +21,14 @@ func (t *thread) cross(c Call, l label.ID) Result {
 		}
 		t.s.history = t.join(t.s.history, t.pc)
 	}
-	if t.stop.Load() != stopNot {
-		panic(t.stopped())
-	}
+	t.poll()
 	t.calls++
 	c.ID = fmt.Sprintf("%d.%d", t.turn, t.calls)
 	c.PC = t.explained()
 	c.History = t.tab.Label(t.s.history)
 	c.Site = t.fn.site(t.at)
 	out := t.s.host.Do(t.ctx, []Call{c})
+	t.poll()
 	if len(out) != 1 {
 		panic(&Error{Status: Crashed, Code: "internal", Text: "the host answered a call with no result", lab: label.TopID, final: true})
 	}

@@ -21,7 +21,8 @@ type dict struct {
 	head  int // no entry before it is live
 	st    label.ID
 	iters int32
-	mark  uint32
+	mark  uint64
+	next  *dict
 
 	// fields lets programs write d.key for d["key"]: the dict came from a tool.
 	fields bool
@@ -71,6 +72,7 @@ func hashBig(i *big.Int) uint64 {
 func (t *thread) hash(v val) uint64 {
 	switch v.k {
 	case kString:
+		t.charge(v.n / 64)
 		return hashString(v.str())
 	case kInt, kBool:
 		if v.k == kBool {
@@ -90,9 +92,10 @@ func (t *thread) hashSlow(v val, depth int) uint64 {
 	case kBool:
 		return mix(uint64(v.n) ^ 0x2545f4914f6cdd1d)
 	case kString:
-		t.charge(int64(v.n) / 64)
+		t.charge(v.n / 64)
 		return hashString(v.str())
 	case kBytes:
+		t.charge(v.n / 64)
 		return hashString(v.str()) ^ 0x62797465
 	case kFloat:
 		return hashFloat(v.float())
@@ -101,7 +104,7 @@ func (t *thread) hashSlow(v val, depth int) uint64 {
 		return hashBig(v.bigInt())
 	case kTuple:
 		o := v.tuple()
-		if o.hashed {
+		if o.hash != 0 {
 			return o.hash
 		}
 		t.checkDepth(depth)
@@ -110,8 +113,8 @@ func (t *thread) hashSlow(v val, depth int) uint64 {
 		for _, e := range o.items {
 			h = mix(h ^ t.hashSlow(e, depth+1))
 		}
-		o.hash, o.hashed = h, true
-		return h
+		o.hash = max(h, 1)
+		return o.hash
 	case kStruct:
 		t.checkDepth(depth)
 		o := v.record()
@@ -151,7 +154,7 @@ func (t *thread) hashable(v val, depth int) bool {
 	case kList, kDict, kSet, kRange, kSeq, kModule:
 		return false
 	case kTuple:
-		if v.tuple().hashed {
+		if v.tuple().hash != 0 {
 			return true
 		}
 		parts = v.tuple().items
@@ -194,6 +197,7 @@ func (t *thread) keyEqual(a, b val) bool {
 	if a.k == b.k {
 		switch a.k {
 		case kString:
+			t.charge(a.n / 64)
 			return a.str() == b.str()
 		case kInt, kBool:
 			return a.n == b.n
@@ -218,15 +222,30 @@ func (t *thread) insert(d *dict, k val, h uint64, v val) {
 		t.rehash(d)
 	}
 	if len(d.ents) == cap(d.ents) {
-		n := max(4, 2*cap(d.ents))
-		t.alloc(int64(n) * entrySize)
+		n := roomFor(len(d.ents)+1, cap(d.ents), entrySize)
+		t.alloc(blockSize(int64(n) * entrySize))
 		ents := make([]entry, len(d.ents), n)
-		copy(ents, d.ents)
+		moveEntries(t, ents, d.ents)
+		t.free(blockSize(int64(cap(d.ents)) * entrySize))
 		d.ents = ents
 	}
 	d.ents = append(d.ents, entry{k, v, h})
 	d.place(h, uint32(len(d.ents)))
 	d.live++
+}
+
+// size is what the dict takes.
+func (d *dict) size() int64 {
+	return dictSize + blockSize(int64(cap(d.ents))*entrySize) + stringSize(int64(len(d.index))*4)
+}
+
+func moveEntries(t *thread, to, from []entry) {
+	for len(from) > movePiece {
+		copy(to, from[:movePiece])
+		to, from = to[movePiece:], from[movePiece:]
+		t.poll()
+	}
+	copy(to, from)
 }
 
 const entrySize = 56
@@ -240,31 +259,54 @@ func (d *dict) place(h uint64, pos uint32) {
 	d.index[i] = pos
 }
 
-// rehash drops deleted entries and makes the index fit.
+// rehash drops deleted entries, and makes the index fit.
 func (t *thread) rehash(d *dict) {
 	n := 8
 	for n/2+n/8 <= d.live+d.live/2 {
 		n *= 2
 	}
-	t.alloc(int64(n) * 4)
+	t.alloc(stringSize(int64(n) * 4))
 	t.charge(int64(d.live) / 4)
-	if d.live < len(d.ents) {
-		kept := d.ents[:0]
-		for _, e := range d.ents {
-			if e.k.k != kUnbound {
-				kept = append(kept, e)
-			}
-		}
-		clear(d.ents[len(kept):])
-		d.ents, d.head = kept, 0
-	}
+	d.compact()
+	t.free(stringSize(int64(len(d.index)) * 4))
 	d.index = make([]uint32, n)
-	for i, e := range d.ents {
-		d.place(e.h, uint32(i+1))
+	for i := range d.ents {
+		if i%movePiece == 0 {
+			t.poll()
+		}
+		d.place(d.ents[i].h, uint32(i+1))
 	}
 }
 
-// remove deletes the entry at a position in ents.
+// compact drops deleted entries; the index is to be made anew.
+func (d *dict) compact() {
+	if d.live == len(d.ents) {
+		return
+	}
+	kept := d.ents[:0]
+	for _, e := range d.ents {
+		if e.k.k != kUnbound {
+			kept = append(kept, e)
+		}
+	}
+	clear(d.ents[len(kept):])
+	d.ents, d.head = kept, 0
+}
+
+// remove deletes the entry at a position in ents. A dict that has become mostly holes is made
+// anew, so that walking over it takes no longer than it should, and memory is given back.
+func (t *thread) remove(d *dict, i int) val {
+	v := d.remove(i)
+	if n := len(d.ents); n > 64 && d.live < n/4 {
+		d.compact()
+		n = roomFor(d.live, 0, entrySize)
+		t.alloc(blockSize(int64(n) * entrySize))
+		d.ents = append(make([]entry, 0, n), d.ents...)
+		t.rehash(d)
+	}
+	return v
+}
+
 func (d *dict) remove(i int) val {
 	e := d.ents[i]
 	mask := uint64(len(d.index) - 1)

@@ -270,8 +270,8 @@ func (t *thread) intDigits(v val, base int) (digits string, neg bool) {
 		return strconv.FormatUint(n, base), v.n < 0
 	}
 	bits := v.bigInt().BitLen()
+	t.alloc(stringSize(int64(bits)))
 	t.charge(bigTextCost(bits))
-	t.alloc(sizeClass(int64(bits)))
 	return new(big.Int).Abs(v.bigInt()).Text(base), v.bigInt().Sign() < 0
 }
 
@@ -297,7 +297,7 @@ func (w *textWriter) number(f *fspec, neg bool, prefix, body string, every int) 
 		if f.fill == "0" && f.align == '=' {
 			least = int(f.width) - len(head) - (len(body) - n)
 		}
-		w.t.alloc(sizeClass(2 * int64(max(n, least))))
+		w.t.alloc(stringSize(2 * int64(max(n, least))))
 		body = groupDigits(body[:n], f.group, every, least) + body[n:]
 	}
 	w.surround(f, head, body)
@@ -349,7 +349,7 @@ func (w *textWriter) float(f *fspec, x float64) {
 		prec = 6
 	}
 	w.t.charge(prec / 16)
-	w.t.alloc(2 * sizeClass(prec+330))
+	w.t.alloc(2 * stringSize(prec+330))
 	neg := math.Signbit(x) && x == x
 	w.number(f, neg, "", pythonFloat(math.Abs(x), verb, int(prec), f.alt)+tail, 3)
 }

@@ -111,7 +111,7 @@ func paramName(c *call, i int) string {
 // collectArg copies the elements of the argument, each with its own label, and returns the label
 // of how many there are.
 func (t *thread) collectArg(c *call) ([]val, label.ID) {
-	t.alloc(48)
+	t.alloc(listSize)
 	if !c.has(0) {
 		return nil, t.pc
 	}
@@ -122,24 +122,26 @@ func (t *thread) collectArg(c *call) ([]val, label.ID) {
 // elements copies the elements of an iterable, each with its own label.
 func (t *thread) elements(v val) []val {
 	n := t.length(v)
-	if n > math.MaxInt32 {
-		panic(t.limit("memory", n*valSize, t.maxHeap))
-	}
-	t.alloc(n * valSize)
+	t.allocN(n, valSize)
 	t.charge(n / 4)
-	out := make([]val, 0, n)
+	out := make([]val, n)
+	switch v.k {
+	case kList, kTuple:
+		t.move(out, t.items(v))
+		return out
+	}
 	it, _ := t.iterate(v)
-	for e, ok := it.next(t); ok; e, ok = it.next(t) {
-		out = append(out, e)
-		if len(out)&1023 == 0 {
-			t.charge(1)
+	for i := range out {
+		if i%movePiece == 0 {
+			t.poll()
 		}
+		out[i], _ = it.next(t)
 	}
 	return out
 }
 
 func runSet(t *thread, c *call) val {
-	t.alloc(96)
+	t.alloc(dictSize)
 	d := &dict{st: t.pc}
 	if c.has(0) {
 		v := t.iterableArg(c, 0)
@@ -151,7 +153,6 @@ func runSet(t *thread, c *call) val {
 
 // addAll adds the elements of an iterable to a set that is being made.
 func (t *thread) addAll(d *dict, v val) {
-	t.hold(setVal(d, label.BottomID))
 	t.lock(v)
 	it, _ := t.iterate(v)
 	for e, ok := it.next(t); ok; e, ok = it.next(t) {
@@ -161,7 +162,6 @@ func (t *thread) addAll(d *dict, v val) {
 		t.put(d, e, h, noneVal(label.BottomID))
 	}
 	t.unlock()
-	t.release()
 }
 
 func runDict(t *thread, c *call) val {
@@ -169,15 +169,13 @@ func runDict(t *thread, c *call) val {
 		panic(t.badArg(c, "got %d arguments, want at most 1", len(c.args)))
 	}
 	t.distinct(c)
-	t.alloc(96)
+	t.alloc(dictSize)
 	d := &dict{st: t.pc}
 	out := dictVal(d, t.pc)
-	t.hold(out)
 	if len(c.args) == 1 {
 		t.updateFrom(c, out, c.args[0])
 	}
 	t.updateNamed(out, c.kw)
-	t.release()
 	return out
 }
 
@@ -273,10 +271,13 @@ func runEnumerate(t *thread, c *call) val {
 		panic(t.argError(c, "range", "start %d is too large", start))
 	}
 	items := t.elements(v)
-	t.alloc(n * (48 + 2*valSize))
+	t.allocN(n, pairSize)
 	t.charge(n)
 	for i, e := range items {
-		items[i] = tupleVal([]val{intVal(start+int64(i), l), e}, l)
+		if i%movePiece == 0 {
+			t.poll()
+		}
+		items[i] = pairVal(intVal(start+int64(i), l), e, l)
 	}
 	return listVal(&list{items: items, st: l}, t.pc)
 }
@@ -297,21 +298,27 @@ func runZip(t *thread, c *call) val {
 		rows = 0
 	}
 	cols := int64(len(c.args))
-	if rows > math.MaxInt32 {
-		panic(t.limit("memory", rows*valSize, t.maxHeap))
-	}
-	t.alloc(48 + rows*(48+valSize+cols*valSize))
-	t.charge(rows * (1 + cols))
+	t.allocN(rows, valSize+tupleSize+blockSize(cols*valSize))
+	t.alloc(listSize)
+	t.charge(rows)
 	out := make([]val, rows)
-	flat := make([]val, rows*cols)
+	its := make([]iterator, cols)
 	for i, a := range c.args {
-		it, _ := t.iterate(a)
-		for r := range rows {
-			flat[r*cols+int64(i)], _ = it.next(t)
-		}
+		its[i], _ = t.iterate(a)
 	}
-	for r := range rows {
-		out[r] = tupleVal(flat[r*cols:(r+1)*cols:(r+1)*cols], l)
+	for r := range out {
+		t.charge(cols)
+		if cols == 2 {
+			x, _ := its[0].next(t)
+			y, _ := its[1].next(t)
+			out[r] = pairVal(x, y, l)
+			continue
+		}
+		row := make([]val, cols)
+		for i := range its {
+			row[i], _ = its[i].next(t)
+		}
+		out[r] = tupleVal(row, l)
 	}
 	return listVal(&list{items: out, st: l}, t.pc)
 }
@@ -319,7 +326,7 @@ func runZip(t *thread, c *call) val {
 func runReversed(t *thread, c *call) val {
 	v := t.iterableArg(c, 0)
 	items := t.elements(v)
-	slices.Reverse(items)
+	t.reverse(items)
 	return listVal(&list{items: items, st: t.shallow(c)}, t.pc)
 }
 
@@ -337,8 +344,11 @@ func runRange(t *thread, c *call) val {
 			}
 		}
 	}
-	t.alloc(32)
+	t.alloc(rangeSize)
 	r.count()
+	if r.n < 0 {
+		panic(t.argError(c, "range", "more than %d elements", math.MaxInt64))
+	}
 	return rangeVal(r, t.shallow(c))
 }
 
@@ -360,13 +370,11 @@ func runSorted(t *thread, c *call) val {
 	l := t.shallow(c)
 	items := t.elements(v)
 	out := &list{items: items, st: l}
-	t.hold(listVal(out, label.BottomID))
 	key, reverse := unboundVal, c.has(2) && t.truth(c.args[2])
 	if c.has(1) {
 		key = c.args[1]
 	}
 	l = t.sort(c, items, key, reverse, l)
-	t.release()
 	out.st = l
 	t.permitLabel(c.def, l)
 	return listVal(out, t.pc)
@@ -380,10 +388,13 @@ type sortItem struct {
 // sort sorts items in place, by key if that is a function, and returns l joined with all that was compared.
 func (t *thread) sort(c *call, items []val, key val, reverse bool, l label.ID) label.ID {
 	n := int64(len(items))
-	t.alloc(n * (2*valSize + 8))
+	t.allocN(n, 2*valSize+8)
 	rows := make([]sortItem, n)
 	kind := kUnbound
 	for i, v := range items {
+		if i%movePiece == 0 {
+			t.poll()
+		}
 		rows[i] = sortItem{v, v, i}
 	}
 	if key.k != kUnbound {
@@ -424,7 +435,9 @@ func (t *thread) sort(c *call, items []val, key val, reverse bool, l label.ID) l
 		}
 	case kString:
 		compare = func(a, b *sortItem) int {
-			t.fuel -= min(a.key.n, b.key.n) / 64
+			if n := min(a.key.n, b.key.n); n >= 64 {
+				t.burn(n / 64)
+			}
 			return strings.Compare(a.key.str(), b.key.str())
 		}
 	default:
@@ -450,6 +463,9 @@ func (t *thread) sort(c *call, items []val, key val, reverse bool, l label.ID) l
 		return r
 	})
 	for i := range rows {
+		if i%movePiece == 0 {
+			t.poll()
+		}
 		items[i] = rows[i].v
 	}
 	return l
@@ -467,6 +483,16 @@ func (t *thread) notSortable(rows []sortItem, l label.ID) *Error {
 		}
 	}
 	return t.unordered(star.LT, byPlace[i].key, byPlace[i-1].key, l, t.at)
+}
+
+// reverse turns values around.
+func (t *thread) reverse(vs []val) {
+	for i, j := 0, len(vs)-1; i < j; i, j = i+1, j-1 {
+		if i%movePiece == 0 {
+			t.poll()
+		}
+		vs[i], vs[j] = vs[j], vs[i]
+	}
 }
 
 // extreme is max (want 1) or min (want -1).

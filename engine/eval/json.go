@@ -88,7 +88,7 @@ func (d *jsonReader) fail(format string, args ...any) bool {
 
 // document reads the whole text.
 func (d *jsonReader) document() (val, bool) {
-	base := len(d.t.held)
+	base := len(d.t.parts)
 	d.t.charge(int64(len(d.s)) / 32)
 	v, ok := d.value(0)
 	d.t.discard(base)
@@ -179,7 +179,7 @@ func (d *jsonReader) array(depth int) (val, bool) {
 	if depth > maxWalk {
 		return val{}, d.tooDeep()
 	}
-	base := len(d.t.held)
+	base := len(d.t.parts)
 	d.i++
 	if d.more() == ']' {
 		d.i++
@@ -210,7 +210,7 @@ func (d *jsonReader) object(depth int) (val, bool) {
 	if depth > maxWalk {
 		return val{}, d.tooDeep()
 	}
-	base := len(d.t.held)
+	base := len(d.t.parts)
 	d.i++
 	if d.more() == '}' {
 		d.i++
@@ -266,9 +266,9 @@ func (d *jsonReader) badKey(depth int) bool {
 }
 
 // dictOf makes a dict of the keys and values that were kept, one after the other, since
-// len(t.held) was base. Of a key that is there twice, the last value counts.
+// len(t.parts) was base. Of a key that is there twice, the last value counts.
 func (t *thread) dictOf(base int, l label.ID) *dict {
-	pairs := t.held[base:]
+	pairs := t.parts[base:]
 	n := len(pairs) / 2
 	d := &dict{st: l}
 	if n == 0 {
@@ -351,7 +351,7 @@ func (d *jsonReader) unescape(from, end int) (string, bool) {
 	if d.t.validPrefix(d.s[from:end]) < end-from {
 		size *= 3
 	}
-	d.t.alloc(sizeClass(size))
+	d.t.alloc(stringSize(size))
 	var b strings.Builder
 	b.Grow(int(size))
 	for i := from; i < end; {

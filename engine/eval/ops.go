@@ -3,6 +3,7 @@ package eval
 import (
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 
 	star "go.starlark.net/syntax"
@@ -63,57 +64,67 @@ func (t *thread) deepLabel(v val) label.ID {
 		t.charge(int64(len(o.items)) / 4)
 		for i, e := range o.items {
 			if e.k >= kTuple {
-				return t.deepWalk(l, o.items[i:])
+				return t.deepWalk(l, o.items[i:]...)
 			}
 			l = t.join(l, e.lab)
 		}
 		return l
 	}
-	return t.deepWalk(label.BottomID, []val{v})
+	return t.deepWalk(label.BottomID, v)
 }
 
-func (t *thread) deepWalk(l label.ID, todo []val) label.ID {
-	todo = append([]val(nil), todo...)
-	epoch := t.s.nextEpoch()
-	for len(todo) > 0 {
-		v := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		l = t.join(l, v.lab)
+// deepWalk joins to l every label in some values.
+func (t *thread) deepWalk(l label.ID, vs ...val) label.ID {
+	q := &t.todo
+	q.begin(t.s)
+	l = t.meet(l, vs)
+	for {
+		v, ok := q.pop()
+		if !ok {
+			q.end()
+			return l
+		}
 		switch v.k {
 		case kTuple:
-			if o := v.tuple(); o.mark != epoch {
-				o.mark = epoch
-				t.charge(int64(len(o.items)))
-				todo = append(todo, o.items...)
-			}
+			l = t.meet(l, v.tuple().items)
 		case kStruct:
-			if o := v.record(); o.mark != epoch {
-				o.mark = epoch
-				t.charge(int64(len(o.items)))
-				todo = append(todo, o.items...)
-			}
+			l = t.meet(l, v.record().items)
 		case kList:
-			if o := v.list(); o.mark != epoch {
-				o.mark = epoch
-				l = t.join(l, o.st)
-				t.charge(int64(len(o.items)))
-				todo = append(todo, o.items...)
-			}
-		case kDict, kSet:
-			if o := v.dict(); o.mark != epoch {
-				o.mark = epoch
-				l = t.join(l, o.st)
-				t.charge(int64(len(o.ents)))
-				for _, e := range o.ents {
-					if e.k.k != kUnbound {
-						todo = append(todo, e.k, e.v)
-					}
+			l = t.meet(t.join(l, v.list().st), v.list().items)
+		case kDict:
+			d := v.dict()
+			l = t.join(l, d.st)
+			for i := range d.ents {
+				if e := &d.ents[i]; e.k.k != kUnbound {
+					t.burn(1)
+					l = t.meetOne(t.meetOne(l, e.k), e.v)
 				}
 			}
-		case kBuiltin:
-			if r := v.builtin().recv; r.k != kUnbound {
-				todo = append(todo, r)
-			}
+		}
+	}
+}
+
+// meet joins the labels of values to l, and queues those that have parts.
+func (t *thread) meet(l label.ID, vs []val) label.ID {
+	for len(vs) > tracePiece {
+		l = t.meet(l, vs[:tracePiece])
+		vs = vs[tracePiece:]
+	}
+	t.charge(int64(len(vs)))
+	for i := range vs {
+		l = t.meetOne(l, vs[i])
+	}
+	return l
+}
+
+func (t *thread) meetOne(l label.ID, v val) label.ID {
+	l = t.join(l, v.lab)
+	switch v.k {
+	case kTuple, kList, kDict, kSet, kStruct:
+		t.todo.push(v)
+	case kBuiltin:
+		if r := v.builtin().recv; r.k != kUnbound {
+			l = t.meetOne(l, r)
 		}
 	}
 	return l
@@ -155,6 +166,7 @@ func (t *thread) equal(a, b val, l *label.ID, depth int) bool {
 		if len(x.names) != len(y.names) {
 			return false
 		}
+		t.charge(int64(len(x.names)) / 8)
 		for i, n := range x.names {
 			if n != y.names[i] {
 				return false
@@ -219,11 +231,12 @@ func (t *thread) compareNum(a, b val) int {
 		}
 		return 0
 	}
-	if a.isInt() && b.isInt() {
-		return a.big().Cmp(b.big())
-	}
 	if a.k == kFloat && b.k == kFloat {
 		return compareFloat(a.float(), b.float())
+	}
+	t.charge(int64(min(a.bits(), b.bits())) / 512)
+	if a.isInt() && b.isInt() {
+		return a.big().Cmp(b.big())
 	}
 	if a.k == kFloat {
 		return -compareIntFloat(b, a.float())
@@ -254,6 +267,8 @@ func compareIntFloat(a val, f float64) int {
 		return -1
 	case math.IsInf(f, -1):
 		return 1
+	case a.bits() > 1024 && a.k == kBig: // beyond all floats
+		return a.bigInt().Sign()
 	}
 	return new(big.Float).SetInt(a.big()).Cmp(big.NewFloat(f))
 }
@@ -398,8 +413,7 @@ func (t *thread) in(not bool, x, y val, p pos) val {
 			if x.n < 0 || x.n > 255 {
 				panic(t.fail(p, l, "range", "int in bytes: %d out of range%s", x.n, byteRange))
 			}
-			t.charge(y.n / 64)
-			found = strings.IndexByte(y.str(), byte(x.n)) >= 0
+			found = t.indexOf(y.str(), oneByte[x.n]) >= 0
 		case kBig:
 			panic(t.fail(p, l, "range", "int in bytes: %s out of range%s", t.short(x), byteRange))
 		default:
@@ -441,15 +455,13 @@ func (t *thread) attr(x val, name string, p pos) val {
 		panic(t.fail(p, x.lab, "no-field", "%s has no .%s%s", m.name, name, nearestField(name, m.names())).hint(m.name + " has " + strings.Join(m.names(), ", ")))
 	case kStruct:
 		r := x.record()
-		for i, n := range r.names {
-			if n == name {
-				return r.items[i].with(t.join(t.join(r.items[i].lab, x.lab), t.pc))
-			}
+		if i, ok := slices.BinarySearch(r.names, name); ok {
+			return r.items[i].with(t.join(t.join(r.items[i].lab, x.lab), t.pc))
 		}
 		panic(t.fail(p, x.lab, "no-field", "struct has no .%s field%s", name, nearestField(name, r.names)))
 	}
 	if b := methodsNamed(name)[x.k]; b != nil {
-		t.alloc(64)
+		t.alloc(builtinSize)
 		return builtinVal(&builtin{name: name, recv: x, def: b.def}, t.join(x.lab, t.pc))
 	}
 	if x.k == kDict && x.dict().fields {
@@ -596,15 +608,24 @@ func (t *thread) mutable(iters int32, verb string, v val, p pos) {
 // append adds an element to a list that the caller owns, or has applied the write rule to.
 func (t *thread) append(o *list, v val) {
 	if len(o.items) == cap(o.items) {
-		n := max(4, len(o.items)+len(o.items)/2)
 		t.hold(v)
-		t.alloc(int64(n) * valSize)
+		t.grow(o, len(o.items)+1)
 		t.release()
-		items := make([]val, len(o.items), n)
-		copy(items, o.items)
-		o.items = items
 	}
 	o.items = append(o.items, v)
+}
+
+// grow makes room in a list for n elements.
+func (t *thread) grow(o *list, n int) {
+	if n <= cap(o.items) {
+		return
+	}
+	n = roomFor(n, cap(o.items), valSize)
+	t.alloc(blockSize(int64(n) * valSize))
+	items := make([]val, len(o.items), n)
+	t.move(items, o.items)
+	t.free(blockSize(int64(cap(o.items)) * valSize))
+	o.items = items
 }
 
 // extend appends the elements of b to the list a, in place.
@@ -622,15 +643,11 @@ func (t *thread) extend(a, b val) {
 	if b.k == kList || b.k == kTuple { // a may be b
 		items := t.items(b)
 		t.charge(int64(len(items)) / 4)
-		n := len(o.items) + len(items)
-		if n > cap(o.items) {
-			n = max(n, len(o.items)+len(o.items)/2)
-			t.alloc(int64(n) * valSize)
-			grown := make([]val, len(o.items), n)
-			copy(grown, o.items)
-			o.items = grown
-		}
-		for _, e := range items {
+		t.grow(o, len(o.items)+len(items))
+		for i, e := range items {
+			if i%movePiece == 0 {
+				t.poll()
+			}
 			e.lab = t.join(e.lab, w)
 			o.items = append(o.items, e)
 		}
@@ -722,22 +739,24 @@ func (t *thread) pick(x val, r *rangeSeq, l label.ID) val {
 	switch x.k {
 	case kString, kBytes:
 		s := x.str()
+		t.alloc(stringSize(r.n))
 		t.charge(r.n / 16)
-		t.alloc(sizeClass(r.n))
-		var out string
+		var out strings.Builder
+		out.Grow(int(r.n))
 		if r.step == 1 {
-			out = strings.Clone(s[r.start : r.start+r.n])
+			t.pour(&out, s[r.start:r.start+r.n])
 		} else {
-			b := make([]byte, r.n)
-			for i := range b {
-				b[i] = s[r.at(int64(i))]
+			for i := range r.n {
+				if i%movePiece == 0 {
+					t.poll()
+				}
+				out.WriteByte(s[r.at(i)])
 			}
-			out = string(b)
 		}
 		if x.k == kBytes {
-			return bytesVal(out, l)
+			return bytesVal(out.String(), l)
 		}
-		return stringVal(out, l)
+		return stringVal(out.String(), l)
 	case kRange:
 		in := x.rng()
 		out := &rangeSeq{n: r.n}
@@ -752,11 +771,14 @@ func (t *thread) pick(x val, r *rangeSeq, l label.ID) val {
 		}
 		return rangeVal(out, l)
 	}
+	t.alloc(listSize + blockSize(r.n*valSize))
 	t.charge(r.n / 4)
-	t.alloc(48 + r.n*valSize)
 	items := t.items(x)
 	out := make([]val, r.n)
 	for i := range out {
+		if i%movePiece == 0 {
+			t.poll()
+		}
 		out[i] = items[r.at(int64(i))]
 	}
 	if x.k == kTuple {
@@ -772,18 +794,18 @@ func sign(i int64) int64 {
 	return 1
 }
 
-// count sets n from start, stop and step.
+// count sets n from start, stop and step: to -1 if there are more elements than an int64 can count.
 func (r *rangeSeq) count() {
-	var span uint64
+	var n uint64
 	switch {
 	case r.step > 0 && r.start < r.stop:
-		span = uint64(r.stop) - uint64(r.start) - 1
-		r.n = int64(min(span/uint64(r.step), math.MaxInt64-1)) + 1
+		n = (uint64(r.stop)-uint64(r.start)-1)/uint64(r.step) + 1
 	case r.step < 0 && r.start > r.stop:
-		span = uint64(r.start) - uint64(r.stop) - 1
-		r.n = int64(min(span/uint64(-r.step), math.MaxInt64-1)) + 1
-	default:
-		r.n = 0
+		n = (uint64(r.start)-uint64(r.stop)-1)/uint64(-r.step) + 1
+	}
+	r.n = int64(n)
+	if n > math.MaxInt64 {
+		r.n = -1
 	}
 }
 

@@ -261,7 +261,7 @@ func (f *percenter) integer(spec *fspec, verb byte, v val, zero bool) {
 		digits = strings.ToUpper(digits)
 	}
 	if n := spec.prec - int64(len(digits)); n > 0 {
-		f.t.alloc(sizeClass(spec.prec))
+		f.t.alloc(stringSize(spec.prec))
 		digits = strings.Repeat("0", int(n)) + digits
 	}
 	f.zeros(spec, zero)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sort"
+	"strings"
 	"time"
 
 	"callgate/engine/label"
@@ -73,7 +74,9 @@ type Session struct {
 	names   map[string]*cell
 	cells   []*cell
 	pre     map[string]val
-	epoch   uint32
+	epoch   uint64 // of the last walk over its data
+	live    int64  // bytes that its names and inputs hold, about
+	others  int64  // bytes in Go's heap that are not the session's, as of the last collection
 	turn    int
 	calls   int
 	printed []Print
@@ -183,19 +186,17 @@ func (s *Session) Get(name string) (value.Value, error) {
 	return out, nil
 }
 
-func (s *Session) nextEpoch() uint32 {
-	s.epoch++
-	if s.epoch == 0 {
-		s.epoch = 1
-	}
-	return s.epoch
-}
-
 // instance is a program in a session.
 type instance struct {
 	prog  *Program
 	cells []*cell // by the program's index of globals
 	pre   []val
+	mark  uint64 // of the last trace that met it
+}
+
+// bytes is what the program takes as long as a function of it is alive.
+func (m *instance) bytes() int64 {
+	return m.prog.bytes + blockSize(int64(len(m.cells))*8) + blockSize(int64(len(m.pre))*valSize) + 64
 }
 
 func (s *Session) instance(p *Program) (*instance, error) {
@@ -203,6 +204,7 @@ func (s *Session) instance(p *Program) (*instance, error) {
 	for _, n := range p.globals {
 		c := s.names[n]
 		if c == nil {
+			n = strings.Clone(n) // not a piece of the program's text, which it may outlive
 			c = &cell{v: unboundVal, name: n}
 			s.names[n] = c
 			s.cells = append(s.cells, c)
@@ -222,8 +224,9 @@ func (s *Session) instance(p *Program) (*instance, error) {
 func (s *Session) thread(ctx context.Context, pc label.ID) *thread {
 	t := &thread{
 		s: s, ctx: ctx, tab: s.tab, pc: pc, fnpc: label.BottomID, author: label.BottomID, skipped: label.BottomID,
-		maxSteps: s.limits.Steps, maxHeap: s.limits.Memory, heapMark: s.limits.Memory / 4, maxDepth: s.limits.Depth,
-		started: time.Now(), turn: s.turn,
+		maxSteps: s.limits.Steps, maxHeap: s.limits.Memory, maxDepth: s.limits.Depth,
+		started: time.Now(), turn: s.turn, tabSeen: s.tab.Bytes(),
+		mem: memory{live: s.live, mark: max((s.limits.Memory-s.live)/2, s.limits.Memory/64), segment: segment{since: -1}},
 	}
 	t.deadline = t.started.Add(s.limits.Wall)
 	t.arena.chunk = newChunk(64)
@@ -235,6 +238,7 @@ func (s *Session) thread(ctx context.Context, pc label.ID) *thread {
 // everything that it was shown. It returns once the program has ended, whatever happens in it; only
 // a program compiled for another session is an error.
 func (s *Session) Run(ctx context.Context, p *Program, author label.Label) (Outcome, error) {
+	names := len(s.cells)
 	m, err := s.instance(p)
 	if err != nil {
 		return Outcome{}, err
@@ -247,18 +251,18 @@ func (s *Session) Run(ctx context.Context, p *Program, author label.Label) (Outc
 	s.printed, s.rises = nil, nil
 	clear(s.permits.used)
 	t := s.thread(ctx, pc)
+	defer t.watch()()
 	t.author = s.tab.Intern(author.OnlySources())
 	t.turn = s.turn
 	before := s.calls
-	release := context.AfterFunc(ctx, func() { t.stop.Store(stopCancelled) })
-	defer release()
 	failed := t.protect(func(t *thread) {
+		t.alloc(m.bytes() + int64(len(s.cells)-names)*(nameBytes+cellSize))
 		fn := &function{code: p.main, mod: m}
 		frame := t.push(p.main.nslots)
 		t.enter(fn, label.BottomID, frame, pos{1, 1})
 	})
 	out := Outcome{
-		Status: OK, Prints: s.printed, Steps: t.used(), Peak: max(t.peak, min(t.heap, t.maxHeap)),
+		Status: OK, Prints: s.printed, Steps: t.used(), Peak: max(t.mem.peak, min(t.mem.heap(), t.maxHeap)),
 		Calls: s.calls - before, Duration: time.Since(t.started), Permits: map[string]int64{},
 	}
 	if failed != nil {
@@ -280,9 +284,36 @@ func (s *Session) Run(ctx context.Context, p *Program, author label.Label) (Outc
 	return out, nil
 }
 
+// watch gives the thread, and through its context the host, notice of the wall limit and of cancellation, until the
+// function that it returns is called.
+func (t *thread) watch() func() {
+	caller := t.ctx
+	ctx, cancel := context.WithDeadline(caller, t.deadline)
+	t.ctx = ctx
+	release := context.AfterFunc(ctx, func() {
+		if caller.Err() != nil {
+			t.stop.Store(stopCancelled)
+		} else {
+			t.stop.Store(stopWall)
+		}
+	})
+	return func() {
+		release()
+		cancel()
+	}
+}
+
 // protect runs f and returns the error that ended it. A fault of the evaluator becomes
-// an error too: it ends the program, and its stack is for the operator.
+// an error too: it ends the program, and its stack is for the operator. The thread cannot go on afterwards; the
+// data of the session is as the program left it, and nothing iterates over it any more.
 func (t *thread) protect(f func(*thread)) (err *Error) {
+	defer func() {
+		t.todo.drop()
+		for len(t.iters) > 0 {
+			t.unlock()
+		}
+		t.s.live = t.mem.heap()
+	}()
 	defer func() {
 		switch r := recover().(type) {
 		case nil:

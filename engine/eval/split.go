@@ -16,7 +16,7 @@ func (t *thread) split(c *call, right bool) val {
 	if limit < 0 {
 		limit = math.MaxInt64
 	}
-	base := len(t.held)
+	base := len(t.parts)
 	switch {
 	case !c.none(0):
 		if c.args[0].k != kString {
@@ -92,7 +92,7 @@ func (t *thread) splitSpace(s string, limit int64, l label.ID) {
 
 // splitSpaceRight is splitSpace from the right.
 func (t *thread) splitSpaceRight(s string, limit int64, l label.ID) {
-	base := len(t.held)
+	base := len(t.parts)
 	for n := int64(0); ; n++ {
 		s = s[:t.spaceRunLeft(s, true)]
 		if s == "" {
@@ -106,7 +106,7 @@ func (t *thread) splitSpaceRight(s string, limit int64, l label.ID) {
 		t.keepPart(s[start:], l)
 		s = s[:start]
 	}
-	slices.Reverse(t.held[base:])
+	slices.Reverse(t.parts[base:])
 }
 
 var asciiSpace = [256]bool{'\t': true, '\n': true, '\v': true, '\f': true, '\r': true, ' ': true}
@@ -157,7 +157,7 @@ func (t *thread) spaceRunLeft(s string, space bool) int {
 func stringSplitlines(t *thread, c *call) val {
 	s, l := c.recv.str(), t.shallow(c)
 	keepends := c.wantBool(t, 0, false)
-	base := len(t.held)
+	base := len(t.parts)
 	nl, cr := -1, -1 // where the next ones are, len(s) if there are no more
 	for at := 0; at < len(s); {
 		if nl < at {

@@ -371,6 +371,7 @@ func (t *thread) loop(v val, r *region, p pos, body func(bodyPC label.ID, elem v
 			seen = t.raises
 		}
 		t.pc = bodyPC
+		t.at = p
 		if t.fuel--; t.fuel < 0 {
 			t.refuel()
 		}
@@ -399,7 +400,7 @@ func (f *fcomp) whileStmt(s *star.WhileStmt, p *place) stmt {
 	f.need = own
 	r := f.region(p, s)
 	r.self = s
-	cost := size(s.Cond)
+	cost, where := size(s.Cond), at(s.While)
 	return func(t *thread) sig {
 		saved, raises, conds := t.pc, t.raises, len(t.conds)
 		t.loops = append(t.loops, loopPC{label.BottomID, label.BottomID})
@@ -409,6 +410,7 @@ func (f *fcomp) whileStmt(s *star.WhileStmt, p *place) stmt {
 		out := sigNext
 	loop:
 		for {
+			t.at = where
 			if t.fuel -= cost; t.fuel < 0 {
 				t.refuel()
 			}

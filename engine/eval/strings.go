@@ -2,7 +2,6 @@ package eval
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -120,8 +119,8 @@ func (t *thread) copied(s string) string {
 	case 1:
 		return oneByte[s[0]]
 	}
+	t.alloc(stringSize(int64(len(s))))
 	t.charge(int64(len(s)) / 64)
-	t.alloc(sizeClass(int64(len(s))))
 	return strings.Clone(s)
 }
 
@@ -142,31 +141,36 @@ func (t *thread) deeper(c *call, l label.ID) {
 
 // keep holds a part of what a builtin makes, until gather.
 func (t *thread) keep(v val) {
-	if len(t.held) < cap(t.held) {
-		t.held = append(t.held, v)
-		return
+	if len(t.parts) == cap(t.parts) {
+		n := roomFor(len(t.parts)+1, cap(t.parts), valSize)
+		bytes := blockSize(int64(n) * valSize)
+		t.alloc(bytes)
+		t.free(bytes) // the room stays, and is traced
+		parts := make([]val, len(t.parts), n)
+		t.move(parts, t.parts)
+		t.parts = parts
 	}
-	t.held = append(slices.Grow(t.held, len(t.held)/2+64), v) // held before the charge for the room: v counts
-	t.alloc(int64(cap(t.held)) * valSize)
+	t.parts = append(t.parts, v)
 }
 
-// gather returns what was kept since len(t.held) was base.
+// gather returns what was kept since len(t.parts) was base.
 func (t *thread) gather(base int) []val {
-	t.alloc(48 + int64(len(t.held)-base)*valSize)
-	out := make([]val, len(t.held)-base)
-	copy(out, t.held[base:])
+	n := len(t.parts) - base
+	t.alloc(listSize + blockSize(int64(n)*valSize))
+	out := make([]val, n)
+	t.move(out, t.parts[base:])
 	t.discard(base)
 	return out
 }
 
-// discard releases what was kept since len(t.held) was base.
+// discard forgets what was kept since len(t.parts) was base.
 func (t *thread) discard(base int) {
-	if cap(t.held) > 1<<16 && base < 64 { // give back what a long list took
-		t.held = append(make([]val, 0, 128), t.held[:base]...)
+	if cap(t.parts) > 1<<16 && base < 64 { // give back what a long list took
+		t.parts = append(make([]val, 0, 128), t.parts[:base]...)
 		return
 	}
-	clear(t.held[base:])
-	t.held = t.held[:base]
+	clear(t.parts[base:])
+	t.parts = t.parts[:base]
 }
 
 func (t *thread) newSeq(c *call, mode seqMode) val {
@@ -410,9 +414,7 @@ func (t *thread) partition(c *call, last bool) val {
 
 func (t *thread) parted(c *call, before, after string, l label.ID) val {
 	head := stringVal(t.copied(before), l)
-	t.hold(head)
 	tail := stringVal(t.copied(after), l)
-	t.release()
 	return tupleVal([]val{head, c.args[0].with(l), tail}, l)
 }
 
@@ -445,8 +447,8 @@ func stringJoin(t *thread, c *call) val {
 		return first.with(l)
 	}
 	total += (n - 1) * c.recv.n
+	t.alloc(stringSize(total))
 	t.charge(total / 64)
-	t.alloc(sizeClass(total))
 	var b strings.Builder
 	b.Grow(int(total))
 	b.WriteString(first.str())
@@ -468,8 +470,8 @@ func stringReplace(t *thread, c *call) val {
 		return c.recv.with(l)
 	}
 	total := int64(len(s)) + n*int64(len(new)-len(old)) // each at most the memory budget: no overflow
+	t.alloc(stringSize(total))
 	t.charge(total / 64)
-	t.alloc(sizeClass(total))
 	var b strings.Builder
 	b.Grow(int(total))
 	for i := int64(0); i < n; i++ {

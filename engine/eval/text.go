@@ -60,7 +60,7 @@ func (w *textWriter) grow(n int) {
 		return
 	}
 	w.t.hold(stringVal(w.b.String(), label.BottomID)) // what is written counts while memory is traced
-	w.t.alloc(sizeClass(int64(2*w.b.Cap() + n)))
+	w.t.alloc(stringSize(int64(2*w.b.Cap() + n)))
 	w.t.release()
 	w.b.Grow(n)
 }

@@ -38,10 +38,13 @@ type thread struct {
 	frames   []activation // of all active functions, for backtraces and restores
 	arena    arena
 	iters    []val   // containers that loops are iterating over
-	held     []val   // what builtins are making, or have taken from elsewhere: roots
+	held     []val   // what builtins have taken from the program's functions: roots
+	parts    []val   // what builtins are making, until they gather it: counted as their own
 	pool     []*call // records of builtin calls; the first natives of them are in use
 	natives  int
-	at       pos // of the call of a builtin that is running
+	at       pos // of the statement, or of the call of a builtin, that is running: where a limit is passed
+
+	todo todo // of a walk over data that is under way
 
 	// Where the pc came from, for explaining it: who wrote the program, the conditions of the branches
 	// entered, and those of the exits that may have been taken.
@@ -55,12 +58,12 @@ type thread struct {
 	slice    int64 // fuel handed out at the last look
 	steps    int64 // used before the current slice
 	maxSteps int64
-	heap     int64 // bytes charged, and not seen to be free by the tracer
-	heapMark int64 // trace when heap passes it
-	peak     int64
 	maxHeap  int64
-	epoch    uint32 // of the tracer's marks
-	output   int64  // bytes printed
+	mem      memory
+	tabSeen  int64 // bytes of the label table that have been charged
+	spread   int64 // bytes of arguments that *args and **kwargs were spread into
+	stack    int64 // bytes of Go's stack that the active functions may take
+	stackTop int64 // the most that it has been, which Go keeps
 	stop     atomic.Int32
 	deadline time.Time
 	started  time.Time
@@ -89,6 +92,7 @@ type activation struct {
 const (
 	stopNot int32 = iota
 	stopCancelled
+	stopWall
 )
 
 const fuelSlice = 2048
@@ -112,9 +116,12 @@ func (t *thread) burn(n int64) {
 // charge takes steps for n units of cheap work inside a builtin.
 func (t *thread) charge(n int64) {
 	if n > 0 {
-		t.burn(n)
+		t.burn(min(n, maxCharge))
 	}
 }
+
+// maxCharge is more than any budget: a sum of two is no overflow.
+const maxCharge = 1 << 61
 
 // used returns the steps taken so far.
 func (t *thread) used() int64 { return t.steps + t.slice - t.fuel }
@@ -125,23 +132,34 @@ func (t *thread) refuel() {
 	if used > t.maxSteps {
 		panic(t.limit("steps", used, t.maxSteps))
 	}
-	if t.stop.Load() != stopNot {
-		panic(t.stopped())
-	}
+	t.poll()
 	if now := time.Now(); now.After(t.deadline) {
-		panic(t.limit("wall", int64(now.Sub(t.started)/time.Millisecond), int64(t.deadline.Sub(t.started)/time.Millisecond)))
+		panic(t.late())
 	}
 	t.steps = used
 	t.slice = min(fuelSlice, t.maxSteps-used+1)
 	t.fuel = t.slice
+	if b := t.tab.Bytes(); b > t.tabSeen { // labels grow without an allocation of the program
+		n := b - t.tabSeen
+		t.tabSeen = b
+		t.alloc(n)
+	}
 }
 
-// alloc charges n bytes to the memory budget, before they are allocated.
-func (t *thread) alloc(n int64) {
-	t.heap += n
-	if t.heap > t.heapMark {
-		t.collect(n)
+// poll ends the program if it was cancelled or has taken too long. What works long between two
+// refuels calls it after each piece of less than a millisecond.
+func (t *thread) poll() {
+	switch t.stop.Load() {
+	case stopCancelled:
+		panic(t.stopped())
+	case stopWall:
+		panic(t.late())
 	}
+}
+
+// late makes the error of the wall limit.
+func (t *thread) late() *Error {
+	return t.limit("wall", int64(time.Since(t.started)/time.Millisecond), int64(t.deadline.Sub(t.started)/time.Millisecond))
 }
 
 // level returns a pc that was saved, with what has been raised since.
@@ -234,13 +252,14 @@ const chunkSize = 1024
 func (t *thread) push(n int) []val {
 	a := &t.arena
 	if a.used+n > len(a.chunk) {
+		if a.spare == nil || len(a.spare) < n {
+			t.alloc(int64(max(chunkSize, n)) * valSize)
+		}
 		a.full = append(a.full, frameChunk{a.chunk, a.used})
 		if a.spare != nil && len(a.spare) >= n {
 			a.chunk, a.spare = a.spare, nil
 		} else {
-			size := max(chunkSize, n)
-			t.alloc(int64(size) * valSize)
-			a.chunk = newChunk(size)
+			a.chunk = newChunk(max(chunkSize, n))
 		}
 		a.used = 0
 	}
@@ -275,30 +294,32 @@ func (t *thread) pop(n int) {
 	}
 }
 
-const valSize = 24
-
 // mark remembers how deep the thread is, so that an error can be caught there.
 type markPoint struct {
 	act              activation
 	frames, loops    int
 	iters, held      int
+	parts            int
 	depth, natives   int
 	conds            int
 	chunks, arenaTop int
 	at               pos
 	ret              val
+	segment          segment
+	stack, spread    int64
 }
 
 func (t *thread) markPoint() markPoint {
 	return markPoint{
 		act:    activation{fn: t.fn, locals: t.locals, cells: t.cells, pc: t.pc, fnpc: t.fnpc, loopBase: t.loopBase, raises: t.raises},
-		frames: len(t.frames), loops: len(t.loops), iters: len(t.iters), held: len(t.held), depth: t.depth, natives: t.natives, at: t.at, conds: len(t.conds),
-		chunks: len(t.arena.full), arenaTop: t.arena.used, ret: t.ret,
+		frames: len(t.frames), loops: len(t.loops), iters: len(t.iters), held: len(t.held), parts: len(t.parts), depth: t.depth, natives: t.natives, at: t.at, conds: len(t.conds),
+		chunks: len(t.arena.full), arenaTop: t.arena.used, ret: t.ret, segment: t.mem.now(), stack: t.stack, spread: t.spread,
 	}
 }
 
 // unwind returns the thread to a mark after an error.
 func (t *thread) unwind(m markPoint) {
+	t.todo.drop()
 	for len(t.arena.full) > m.chunks {
 		t.pop(t.arena.used)
 	}
@@ -311,10 +332,13 @@ func (t *thread) unwind(m markPoint) {
 	for len(t.held) > m.held {
 		t.release()
 	}
+	t.discard(m.parts)
 	t.frames = t.frames[:m.frames]
 	t.conds = t.conds[:m.conds]
 	t.loops = t.loops[:m.loops]
 	t.depth, t.natives, t.at, t.ret = m.depth, m.natives, m.at, m.ret
+	t.mem.resume(m.segment)
+	t.stack, t.spread = m.stack, m.spread
 	t.fn, t.locals, t.cells = m.act.fn, m.act.locals, m.act.cells
 	t.fnpc, t.loopBase = m.act.fnpc, m.act.loopBase
 	t.pc = t.level(m.act.pc)

@@ -6,187 +6,361 @@ import (
 	"callgate/engine/label"
 )
 
-// The memory budget counts live bytes. Every allocation is charged before it
-// is made; when what was charged passes the mark, collect traces from the roots what
-// is alive and forgets the rest. The roots are the session's globals, the arena of frames
-// and the saved activations: no value lives only in a local variable of Go across a call.
+// todo queues the containers that a walk over data has met, each once. They are
+// marked, and linked, through fields of their own: a walk over any amount of data takes no memory, and depth and
+// cycles mean nothing to it. Only one walk may be under way in a session.
+type todo struct {
+	epoch   uint64 // the mark of this walk; 0 if there is none
+	tuples  *tuple
+	lists   *list
+	dicts   *dict
+	records *record
+	funcs   *function
+}
 
-// collect measures live memory; more bytes are about to be allocated.
-func (t *thread) collect(more int64) {
-	t.peak = max(t.peak, min(t.heap, t.maxHeap))
-	if more > t.maxHeap {
-		panic(t.limit("memory", more, t.maxHeap))
+// begin starts a walk.
+func (q *todo) begin(s *Session) {
+	s.epoch++
+	q.epoch = s.epoch
+}
+
+func (q *todo) busy() bool { return q.epoch != 0 }
+
+// push queues a container, unless the walk has met it before.
+func (q *todo) push(v val) {
+	switch v.k {
+	case kTuple:
+		if o := v.tuple(); o.mark != q.epoch {
+			o.mark, o.next, q.tuples = q.epoch, q.tuples, o
+		}
+	case kList:
+		if o := v.list(); o.mark != q.epoch {
+			o.mark, o.next, q.lists = q.epoch, q.lists, o
+		}
+	case kDict, kSet:
+		if o := v.dict(); o.mark != q.epoch {
+			o.mark, o.next, q.dicts = q.epoch, q.dicts, o
+		}
+	case kStruct:
+		if o := v.record(); o.mark != q.epoch {
+			o.mark, o.next, q.records = q.epoch, q.records, o
+		}
+	case kFunc:
+		if o := v.fn(); o.mark != q.epoch {
+			o.mark, o.next, q.funcs = q.epoch, q.funcs, o
+		}
 	}
-	tr := tracer{epoch: t.s.nextEpoch(), seen: map[unsafe.Pointer]struct{}{}}
-	tr.session(t)
-	live := tr.bytes + more
-	t.burn(tr.work / 8)
-	if live > t.maxHeap {
-		t.peak = t.maxHeap
-		panic(t.limit("memory", live, t.maxHeap))
+}
+
+// pop takes a container from the queue. A dict may have been queued as a set: it has no labels of its own.
+func (q *todo) pop() (val, bool) {
+	switch {
+	case q.tuples != nil:
+		o := q.tuples
+		q.tuples, o.next = o.next, nil
+		return val{p: unsafe.Pointer(o), k: kTuple, lab: label.BottomID}, true
+	case q.lists != nil:
+		o := q.lists
+		q.lists, o.next = o.next, nil
+		return listVal(o, label.BottomID), true
+	case q.dicts != nil:
+		o := q.dicts
+		q.dicts, o.next = o.next, nil
+		return dictVal(o, label.BottomID), true
+	case q.records != nil:
+		o := q.records
+		q.records, o.next = o.next, nil
+		return recordVal(o, label.BottomID), true
+	case q.funcs != nil:
+		o := q.funcs
+		q.funcs, o.next = o.next, nil
+		return funcVal(o, label.BottomID), true
 	}
-	t.heap = live
-	// Trace again when half of what is left has been used, so that the work stays in proportion.
-	t.heapMark = min(t.maxHeap, live+max((t.maxHeap-live)/2, t.maxHeap/64))
+	return val{}, false
+}
+
+// end ends a walk.
+func (q *todo) end() { q.epoch = 0 }
+
+// drop ends a walk that an error has cut short, so that nothing stays linked.
+func (q *todo) drop() {
+	for q.busy() {
+		if _, ok := q.pop(); !ok {
+			q.end()
+		}
+	}
 }
 
 // tracer sums the sizes of everything reachable. Each object counts once.
 type tracer struct {
-	epoch uint32
+	t     *thread
+	q     *todo
 	bytes int64
-	work  int64
-	seen  map[unsafe.Pointer]struct{} // long strings and big ints
-	todo  []val
+	work  int64 // values looked at
+	seen  seen
 }
 
-// session counts what a session and a running thread hold.
-func (tr *tracer) session(t *thread) {
+// trace returns the bytes of what a session and a running thread hold, and the work that it took.
+func (t *thread) trace() (bytes, work int64) {
+	tr := tracer{t: t, q: &t.todo}
+	tr.q.begin(t.s)
+	tr.session()
+	for {
+		v, ok := tr.q.pop()
+		if !ok {
+			break
+		}
+		tr.visit(v)
+	}
+	tr.q.end()
+	return tr.bytes, tr.work
+}
+
+func (tr *tracer) session() {
+	t := tr.t
 	for _, c := range t.s.cells {
+		tr.bytes += nameBytes + stringSize(int64(len(c.name)))
 		tr.cell(c)
 	}
-	tr.bytes += t.tab.Bytes()
-	for _, c := range t.arena.full {
-		tr.bytes += int64(len(c.vals)) * valSize
-		tr.vals(c.vals[:c.used])
+	for _, v := range t.s.pre {
+		tr.val(v)
 	}
-	tr.bytes += int64(len(t.arena.chunk)+len(t.arena.spare)) * valSize
-	tr.vals(t.arena.chunk[:t.arena.used])
-	tr.bytes += int64(t.depth) * goFrameBytes
-	tr.vals(t.iters)
-	tr.bytes += int64(cap(t.held)) * valSize
-	tr.vals(t.held)
-	tr.val(t.ret)
-	for _, a := range t.frames {
-		if a.fn != nil {
-			tr.val(funcVal(a.fn, label.BottomID))
-		}
-	}
+	t.tabSeen = t.tab.Bytes()
+	tr.bytes += t.tabSeen + int64(len(t.s.permits.more))*permitBytes
 	for _, p := range t.s.printed {
 		tr.bytes += p.bytes
 	}
-	tr.drain()
+	for _, c := range t.arena.full {
+		tr.bytes += blockSize(int64(len(c.vals)) * valSize)
+		tr.vals(c.vals[:c.used])
+	}
+	tr.bytes += int64(len(t.arena.chunk)+len(t.arena.spare)+cap(t.held)+cap(t.parts)) * valSize
+	tr.vals(t.arena.chunk[:t.arena.used])
+	tr.bytes += t.stackTop + t.spread + int64(cap(t.frames))*activationSize
+	tr.vals(t.iters)
+	tr.vals(t.held)
+	tr.val(t.ret)
+	tr.function(t.fn)
+	for i := range t.frames {
+		tr.function(t.frames[i].fn)
+	}
+	for _, c := range t.pool[:t.natives] { // what *args and **kwargs were spread into
+		tr.vals(c.args)
+		for _, a := range c.kw {
+			tr.val(a.v)
+		}
+	}
 }
 
-// goFrameBytes is what a call of a program's function takes of Go's stack, about.
-const goFrameBytes = 1024
+func (tr *tracer) function(fn *function) {
+	if fn != nil {
+		tr.q.push(funcVal(fn, label.BottomID))
+	}
+}
 
 func (tr *tracer) cell(c *cell) {
-	if c.mark != tr.epoch {
-		c.mark = tr.epoch
-		tr.bytes += 64
+	if c.mark != tr.q.epoch {
+		c.mark = tr.q.epoch
+		tr.bytes += cellSize
 		tr.val(c.v)
 	}
 }
 
 func (tr *tracer) vals(vs []val) {
+	for len(vs) > tracePiece {
+		tr.vals(vs[:tracePiece])
+		vs = vs[tracePiece:]
+	}
 	tr.work += int64(len(vs))
-	for _, v := range vs {
-		tr.val(v)
+	tr.t.poll()
+	for i := range vs {
+		tr.val(vs[i])
 	}
 }
+
+// tracePiece is how many values are looked at between two looks at cancellation.
+const tracePiece = 16 << 10
 
 // val counts a value, or queues it if it has parts.
 func (tr *tracer) val(v val) {
 	switch v.k {
 	case kString, kBytes:
-		if v.n <= 64 {
-			if v.n > 1 {
-				tr.bytes += sizeClass(v.n)
-			}
-			return
-		}
-		if tr.first(v.stringAt()) {
-			tr.bytes += sizeClass(v.n)
+		if v.n > 1 && tr.seen.add(v.p) { // of one byte there are constants
+			tr.bytes += stringSize(v.n)
 		}
 	case kBig:
-		if tr.first(v.p) {
-			tr.bytes += bigSize(v.bigInt().BitLen())
+		if tr.seen.add(v.p) {
+			tr.bytes += bigSize(int64(v.bigInt().BitLen()))
 		}
-	case kTuple, kList, kDict, kSet, kStruct, kFunc, kBuiltin, kRange, kSeq, kCell:
-		tr.todo = append(tr.todo, v)
-	}
-}
-
-func (tr *tracer) first(p unsafe.Pointer) bool {
-	if _, ok := tr.seen[p]; ok {
-		return false
-	}
-	tr.seen[p] = struct{}{}
-	return true
-}
-
-// drain visits what is queued: a loop, so that deep data cannot overflow the stack.
-func (tr *tracer) drain() {
-	for len(tr.todo) > 0 {
-		v := tr.todo[len(tr.todo)-1]
-		tr.todo = tr.todo[:len(tr.todo)-1]
-		tr.visit(v)
+	case kRange:
+		if tr.seen.add(v.p) {
+			tr.bytes += rangeSize
+		}
+	case kSeq:
+		if tr.seen.add(v.p) {
+			tr.bytes += seqSize
+			tr.val(stringVal(v.seq().s, label.BottomID))
+		}
+	case kBuiltin:
+		if b := v.builtin(); b.recv.k != kUnbound && tr.seen.add(v.p) {
+			tr.bytes += builtinSize
+			tr.val(b.recv)
+		}
+	case kCell:
+		tr.cell(v.cell())
+	case kTuple, kList, kDict, kSet, kStruct, kFunc:
+		tr.q.push(v)
 	}
 }
 
 func (tr *tracer) visit(v val) {
 	switch v.k {
 	case kTuple:
-		if o := v.tuple(); o.mark != tr.epoch {
-			o.mark = tr.epoch
-			tr.bytes += 48 + sizeClass(int64(cap(o.items))*valSize)
-			tr.vals(o.items)
-		}
+		o := v.tuple()
+		tr.bytes += tupleSize + blockSize(int64(cap(o.items))*valSize)
+		tr.vals(o.items)
 	case kList:
-		if o := v.list(); o.mark != tr.epoch {
-			o.mark = tr.epoch
-			tr.bytes += 48 + sizeClass(int64(cap(o.items))*valSize)
-			tr.vals(o.items)
-		}
-	case kDict, kSet:
-		if o := v.dict(); o.mark != tr.epoch {
-			o.mark = tr.epoch
-			tr.bytes += 96 + sizeClass(int64(cap(o.ents))*entrySize) + int64(len(o.index))*4
-			tr.work += int64(len(o.ents))
-			for _, e := range o.ents {
-				tr.val(e.k)
-				tr.val(e.v)
+		o := v.list()
+		tr.bytes += listSize + blockSize(int64(cap(o.items))*valSize)
+		tr.vals(o.items)
+	case kDict:
+		o := v.dict()
+		tr.bytes += o.size()
+		tr.work += int64(len(o.ents))
+		for i := range o.ents {
+			if i%tracePiece == 0 {
+				tr.t.poll()
 			}
+			tr.val(o.ents[i].k)
+			tr.val(o.ents[i].v)
 		}
 	case kStruct:
-		if o := v.record(); o.mark != tr.epoch {
-			o.mark = tr.epoch
-			tr.bytes += 64 + sizeClass(int64(cap(o.items))*(valSize+16))
-			tr.vals(o.items)
+		o := v.record()
+		tr.bytes += recordBytes(int64(len(o.items)))
+		tr.vals(o.items)
+		for _, n := range o.names {
+			tr.val(stringVal(n, label.BottomID))
 		}
 	case kFunc:
-		if o := v.fn(); o.mark != tr.epoch {
-			o.mark = tr.epoch
-			tr.bytes += 96 + int64(len(o.defaults))*valSize + int64(len(o.free))*8
-			tr.vals(o.defaults)
-			for _, c := range o.free {
-				tr.cell(c)
-			}
+		o := v.fn()
+		tr.bytes += functionBytes(len(o.defaults), len(o.free))
+		tr.vals(o.defaults)
+		for _, c := range o.free {
+			tr.cell(c)
 		}
-	case kBuiltin:
-		tr.bytes += 64
-		tr.val(v.builtin().recv)
-	case kRange, kSeq:
-		tr.bytes += 32
-		if v.k == kSeq {
-			tr.val(stringVal(v.seq().s, label.BottomID))
+		if o.mod.mark != tr.q.epoch { // its program stays, with all that was compiled
+			o.mod.mark = tr.q.epoch
+			tr.bytes += o.mod.bytes()
 		}
-	case kCell:
-		tr.cell(v.cell())
 	}
 }
 
-// sizeClass rounds a size up as Go's allocator does, about.
-func sizeClass(n int64) int64 {
+// The sizes of objects of fixed size, as Go allocates them; a test measures them.
+const (
+	valSize        = 24
+	tupleSize      = 48
+	pairSize       = tupleSize + 2*valSize
+	listSize       = 48
+	dictSize       = 96
+	recordSize     = 64
+	rangeSize      = 32
+	seqSize        = 24
+	builtinSize    = 48
+	cellSize       = 48
+	functionSize   = 80
+	activationSize = 104
+	nameBytes      = 128 // of a name of a session, beside its cell: an entry of a map, a place in a list
+	permitBytes    = 64
+)
+
+func functionBytes(defaults, free int) int64 {
+	return functionSize + blockSize(int64(defaults)*valSize) + blockSize(int64(free)*8)
+}
+
+// recordBytes is the size of a struct, without its names themselves.
+func recordBytes(fields int64) int64 {
+	return recordSize + blockSize(fields*valSize) + blockSize(fields*16)
+}
+
+// bigSize is what an int of so many bits takes: its header, its words, and the words of room that math/big adds.
+func bigSize(bits int64) int64 { return 32 + stringSize(bits/8+40) }
+
+// blockSize is what a block of n bytes with pointers takes: from 512 bytes on it has a header.
+func blockSize(n int64) int64 {
+	if n > 512 && n < largestClass {
+		n += 8
+	}
+	return stringSize(n)
+}
+
+// stringSize is what a block of n bytes without pointers takes, rounded up as Go's allocator does.
+func stringSize(n int64) int64 {
 	switch {
 	case n <= 0:
 		return 0
 	case n <= 1024:
-		return (n + 15) &^ 15
-	case n <= 32768:
-		return n + n/8
+		return int64(sizeClasses[classOf[(n+7)/8]])
+	case n <= largestClass:
+		return int64(sizeClasses[classOf[128+(n-1024+127)/128]])
 	}
 	return (n + 8191) &^ 8191
 }
 
-func bigSize(bits int) int64 { return 48 + sizeClass(int64(bits)/8+8) }
+const largestClass = 32768
+
+// sizeClasses are those of Go's allocator.
+var sizeClasses = [...]uint16{
+	0, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704,
+	768, 896, 1024, 1152, 1280, 1408, 1536, 1792, 2048, 2304, 2688, 3072, 3200, 3456, 4096, 4864, 5120, 5376, 6144, 6528, 6784, 6912, 8192,
+	9472, 9728, 10240, 10880, 12288, 13568, 14336, 16384, 18432, 19072, 20480, 21760, 24576, 27264, 28672, 32768,
+}
+
+// classOf finds the class of a size: in steps of 8 bytes up to 1024, of 128 from there on.
+var classOf = func() (t [128 + (largestClass-1024)/128 + 1]uint8) {
+	c := 0
+	for i := range t {
+		n := 8 * i
+		if i > 128 {
+			n = 1024 + 128*(i-128)
+		}
+		for int(sizeClasses[c]) < n {
+			c++
+		}
+		t[i] = uint8(c)
+	}
+	return t
+}()
+
+// seen is a set of addresses: a bit for each 16 bytes of the regions of memory that it has met, which
+// is less than a hundredth of them.
+type seen struct {
+	blocks map[uintptr]*seenBlock
+	last   uintptr
+	block  *seenBlock
+}
+
+type seenBlock [seenRegion / 16 / 64]uint64
+
+const seenRegion = 64 << 10
+
+// add adds an address and reports whether it is new.
+func (s *seen) add(p unsafe.Pointer) bool {
+	at := uintptr(p) / seenRegion
+	if at != s.last || s.block == nil {
+		if s.blocks == nil {
+			s.blocks = map[uintptr]*seenBlock{}
+		}
+		b := s.blocks[at]
+		if b == nil {
+			b = &seenBlock{}
+			s.blocks[at] = b
+		}
+		s.last, s.block = at, b
+	}
+	i := uintptr(p) % seenRegion / 16
+	if s.block[i/64]>>(i%64)&1 != 0 {
+		return false
+	}
+	s.block[i/64] |= 1 << (i % 64)
+	return true
+}

@@ -63,7 +63,7 @@ func addFunc(name, params string, run native) {
 // addMethod adds a method of values of kind k.
 func addMethod(k kind, name, params string, run native) {
 	d := def(k.typeName()+"."+name, params, run)
-	d.name = name
+	d.name, d.inplace = name, mutators[name] && name != "sort"
 	m := methods[name]
 	if m == nil {
 		m = &[kCell + 1]*builtin{}

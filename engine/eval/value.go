@@ -54,10 +54,10 @@ type val struct {
 // tuple is immutable. Its length and order are known to whoever may read the
 // reference, so it needs no structure label.
 type tuple struct {
-	items  []val
-	hash   uint64
-	hashed bool
-	mark   uint32
+	items []val
+	hash  uint64 // 0 until it is known
+	mark  uint64 // of the last walk that met it, see [todo]
+	next  *tuple
 }
 
 // list is mutable. st is the label of its length and order.
@@ -65,7 +65,8 @@ type list struct {
 	items []val
 	st    label.ID
 	iters int32 // loops that iterate over it: it cannot change
-	mark  uint32
+	mark  uint64
+	next  *list
 }
 
 // rangeSeq is an immutable arithmetic sequence.
@@ -75,14 +76,15 @@ type rangeSeq struct{ start, stop, step, n int64 }
 type record struct {
 	names []string
 	items []val
-	mark  uint32
+	mark  uint64
+	next  *record
 }
 
 // cell is a variable shared between functions, or a global.
 type cell struct {
 	v    val
 	name string
-	mark uint32
+	mark uint64
 }
 
 // function is a function value: code and what it captured.
@@ -91,7 +93,8 @@ type function struct {
 	mod      *instance
 	defaults []val // of the optional parameters, in order; kUnbound for a required keyword-only one
 	free     []*cell
-	mark     uint32
+	mark     uint64
+	next     *function
 }
 
 // seq is a lazy sequence over a string or bytes.
@@ -149,6 +152,16 @@ func tupleVal(items []val, l label.ID) val {
 	return val{p: unsafe.Pointer(&tuple{items: items}), k: kTuple, lab: l}
 }
 
+// pairVal returns a tuple of two, which takes pairSize bytes in one block.
+func pairVal(a, b val, l label.ID) val {
+	p := &struct {
+		tuple
+		v [2]val
+	}{v: [2]val{a, b}}
+	p.items = p.v[:]
+	return val{p: unsafe.Pointer(&p.tuple), k: kTuple, lab: l}
+}
+
 func rangeVal(r *rangeSeq, l label.ID) val  { return val{p: unsafe.Pointer(r), k: kRange, lab: l} }
 func listVal(o *list, l label.ID) val       { return val{p: unsafe.Pointer(o), k: kList, lab: l} }
 func dictVal(o *dict, l label.ID) val       { return val{p: unsafe.Pointer(o), k: kDict, lab: l} }
@@ -160,7 +173,6 @@ func moduleVal(o *module, l label.ID) val   { return val{p: unsafe.Pointer(o), k
 func seqVal(o *seq, l label.ID) val         { return val{p: unsafe.Pointer(o), k: kSeq, lab: l} }
 func cellVal(o *cell) val                   { return val{p: unsafe.Pointer(o), k: kCell, lab: label.BottomID} }
 
-func (v val) boolean() bool     { return v.n != 0 }
 func (v val) float() float64    { return math.Float64frombits(uint64(v.n)) }
 func (v val) str() string       { return unsafe.String((*byte)(v.p), int(v.n)) } // of a string or bytes
 func (v val) bigInt() *big.Int  { return (*big.Int)(v.p) }
@@ -203,6 +215,9 @@ func (v val) toFloat() (f float64, ok bool) {
 	case kInt:
 		return float64(v.n), true
 	}
+	if v.bits() > 1024 {
+		return math.Inf(v.bigInt().Sign()), false
+	}
 	f, _ = new(big.Float).SetInt(v.bigInt()).Float64()
 	return f, !math.IsInf(f, 0)
 }
@@ -217,9 +232,6 @@ func (v val) typeName() string {
 
 // same reports whether a and b are the same object, or the same small value.
 func (v val) same(w val) bool { return v.k == w.k && v.p == w.p && v.n == w.n }
-
-// stringAt identifies the bytes of a string, for the tracer.
-func (v val) stringAt() unsafe.Pointer { return v.p }
 
 // oneByte holds the strings of one byte, so that indexing allocates nothing.
 var oneByte = func() (t [256]string) {

@@ -204,8 +204,9 @@ func binaryHint(op star.Token, a, b val) string {
 	return ""
 }
 
+// bits returns the length of an int; a small one, or a float, counts as a word.
 func (v val) bits() int {
-	if v.k == kInt {
+	if v.k != kBig {
 		return 64
 	}
 	return v.bigInt().BitLen()

@@ -90,6 +90,7 @@ func load(cfg Config, own bool) (*unit, []spec.Problem) {
 	callgate, _ := l.data["callgate"].(map[string]any)
 	l.data["callgate"] = merge(callgate, map[string]any{"tools": toolData(cfg.Tools)})
 
+	l.lint(cfg)
 	u := &unit{compiler: l.compile(cfg.Tools)}
 	if spec.Fatal(l.problems) {
 		return &unit{}, l.problems

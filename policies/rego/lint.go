@@ -1,0 +1,222 @@
+package rego
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"callgate/policies"
+	"callgate/spec"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// Lint warns of rules that load and do not do what their author meant: a name that no call has, two conditions that exclude each
+// other, a denial that is silent about what is missing, a grant that holds of nothing at all, an ask that nothing allows.
+
+// linter looks at the modules of policies as they were written.
+type linter struct {
+	problems []spec.Problem
+	words    map[string][]string // what a field of the request may be, by its path
+}
+
+func (l *loader) lint(cfg Config) {
+	x := &linter{words: wordsOf(cfg.Tools)}
+	allows, asks := slices.ContainsFunc(cfg.Policies, allowsInCEL), spec.Position{}
+	for _, name := range slices.Sorted(maps.Keys(l.packs)) {
+		k := l.packs[name]
+		allows = allows || len(k.sets[allowSet]) > 0 || k.policy.Own
+		for _, id := range slices.Sorted(maps.Keys(k.sets[askSet])) {
+			if asks.File == "" {
+				asks = k.sets[askSet][id].pos
+			}
+		}
+	}
+	if asks.File != "" && !allows {
+		x.warn(asks, "an ask qualifies a grant: without it the call is denied and nobody is asked", "ask: no rule allows anything")
+	}
+	for _, path := range slices.Sorted(maps.Keys(l.files)) {
+		if f := l.files[path]; !strings.HasPrefix(path, LibraryPrefix) {
+			for _, r := range f.module.Rules {
+				x.rule(r, path)
+			}
+		}
+	}
+	l.problems = append(l.problems, x.problems...)
+}
+
+func allowsInCEL(p spec.Policy) bool {
+	return p.CEL != nil && slices.ContainsFunc(p.CEL.Rules, func(r spec.Rule) bool { return r.Action == "allow" })
+}
+
+func (x *linter) warn(at spec.Position, hint, format string, args ...any) {
+	x.problems = append(x.problems, spec.Problem{Pos: at, Text: fmt.Sprintf(format, args...), Hint: hint, Warn: true})
+}
+
+// wordsOf lists what the fields can be that have a fixed set of words.
+func wordsOf(tools []policies.ToolSchema) map[string][]string {
+	effects := []string{policies.EffectRead, policies.EffectWrite, policies.EffectEgress, policies.EffectDestructive}
+	sinks := []string{
+		policies.SinkNone, policies.SinkRecipient, policies.SinkAccount, policies.SinkURL, policies.SinkPath, policies.SinkWord,
+		policies.SinkQuery, policies.SinkContent, policies.SinkSecret, policies.SinkModel, policies.SinkControl,
+	}
+	out := map[string][]string{
+		"input.call.effects": effects, "input.agent.effects": effects, "input.call.sinks": sinks, "sink": sinks,
+		"input.call.kind": {
+			policies.KindTool, policies.KindBuiltin, policies.KindProgram, policies.KindObserve,
+			policies.KindAnswer, policies.KindModel, policies.KindEndorse, policies.KindDeclassify,
+		},
+		"trust": {"untrusted", "internal", "user", "system"},
+	}
+	if len(tools) > 0 {
+		for _, t := range slices.Concat(tools, policies.Crossings()) {
+			out["input.call.tool"] = append(out["input.call.tool"], t.Name)
+		}
+	}
+	return out
+}
+
+func (x *linter) rule(r *ast.Rule, path string) {
+	set := setKind(slices.Index(setNames[:], r.Head.Ref()[0].String()))
+	ast.WalkExprs(r, func(e *ast.Expr) bool {
+		x.unknownWord(e, path)
+		return false
+	})
+	ast.WalkBodies(r, func(b ast.Body) bool {
+		x.exclusive(b, path)
+		return false
+	})
+	switch set {
+	case denySet, askSet:
+		x.silent(r, set, path)
+	case allowSet, acceptSet:
+		x.vacuous(r, set, path)
+	}
+}
+
+// fieldOf returns the path of a reference to the request, or the last step of one into a variable.
+func fieldOf(t *ast.Term) string {
+	ref, ok := t.Value.(ast.Ref)
+	if !ok {
+		return ""
+	}
+	if ref[0].Equal(ast.InputRootDocument) && ref.IsGround() {
+		return ref.String()
+	}
+	if s, ok := ref[len(ref)-1].Value.(ast.String); ok && len(ref) > 1 && !ref[0].Equal(ast.DefaultRootDocument) {
+		return string(s)
+	}
+	return ""
+}
+
+// unknownWord warns of a comparison with a word that the field never is.
+func (x *linter) unknownWord(e *ast.Expr, path string) {
+	if !e.IsCall() || len(e.Operands()) < 2 {
+		return
+	}
+	operator := e.Operator().String()
+	a, b := e.Operand(0), e.Operand(1)
+	switch operator {
+	case "equal", "eq", "neq":
+		x.compare(fieldOf(a), b, path)
+		x.compare(fieldOf(b), a, path)
+	case "internal.member_2":
+		x.compare(fieldOf(b), a, path) // "egress" in input.call.effects
+		switch list := b.Value.(type) {
+		case ast.Set:
+			list.Foreach(func(t *ast.Term) { x.compare(fieldOf(a), t, path) })
+		case *ast.Array:
+			list.Foreach(func(t *ast.Term) { x.compare(fieldOf(a), t, path) })
+		}
+	}
+}
+
+func (x *linter) compare(field string, with *ast.Term, path string) {
+	known := x.words[field]
+	word, ok := with.Value.(ast.String)
+	if !ok || len(known) == 0 || slices.Contains(known, string(word)) {
+		return
+	}
+	what := field
+	if field == "input.call.tool" {
+		what = "the granted tools"
+	}
+	hint := ""
+	if near := spec.Nearest(string(word), known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	x.warn(position(with.Location, path), hint, "%q is none of %s: the condition never holds", string(word), what)
+}
+
+// exclusive warns of a body that wants one field to be two things.
+func (x *linter) exclusive(b ast.Body, path string) {
+	first := map[string]ast.Value{}
+	for _, e := range b {
+		if !e.IsCall() || len(e.Operands()) != 2 || e.Negated {
+			continue
+		}
+		if op := e.Operator().String(); op != "equal" && op != "eq" {
+			continue
+		}
+		for i := range 2 {
+			ref, ok := e.Operand(i).Value.(ast.Ref)
+			if !ok || !ref[0].Equal(ast.InputRootDocument) || !ref.IsGround() || !isData(e.Operand(1-i)) {
+				continue
+			}
+			want := e.Operand(1 - i).Value
+			if old, ok := first[ref.String()]; ok && old.Compare(want) != 0 {
+				x.warn(position(e.Location, path), "", "%v is %v above: the rule can never fire", ref, old)
+			}
+			first[ref.String()] = want
+		}
+	}
+}
+
+// silent warns of an ordering in a deny or an ask on an argument that may be missing: it does not fire then.
+func (x *linter) silent(r *ast.Rule, set setKind, path string) {
+	for _, e := range r.Body {
+		if !e.IsCall() || len(e.Operands()) != 2 || e.Negated {
+			continue
+		}
+		op := e.Operator().String()
+		opposite, ok := map[string]string{"gt": "<=", "gte": "<", "lt": ">=", "lte": ">", "neq": "=="}[op]
+		if !ok {
+			continue
+		}
+		for i := range 2 {
+			field := e.Operand(i).String()
+			if strings.HasPrefix(field, "input.call.args.") || strings.HasPrefix(field, "input.principal.claims.") || strings.HasPrefix(field, "input.history.count") {
+				x.warn(position(e.Location, path), "write not … "+opposite+" …, which holds of what is missing too",
+					"%s: %s may be missing, and then this does not fire", setNames[set], field)
+				break
+			}
+		}
+	}
+}
+
+// vacuous warns of an every, or a sum, in a grant that holds of an empty collection.
+func (x *linter) vacuous(r *ast.Rule, set setKind, path string) {
+	counted := ""
+	ast.WalkTerms(r.Body, func(t *ast.Term) bool {
+		if c, ok := t.Value.(ast.Call); ok && c[0].String() == "count" {
+			counted += c[1].String() + " "
+		}
+		return false
+	})
+	ast.WalkExprs(r.Body, func(e *ast.Expr) bool {
+		if v, ok := e.Terms.(*ast.Every); ok {
+			domain := v.Domain.String()
+			if domain != "input.leaves" && !strings.Contains(counted, domain) {
+				x.warn(position(e.Location, path), fmt.Sprintf("add count(%s) > 0", domain), "%s: every holds if there is nothing in %s", setNames[set], domain)
+			}
+		}
+		return false
+	})
+	ast.WalkTerms(r.Body, func(t *ast.Term) bool {
+		if c, ok := t.Value.(ast.Call); ok && c[0].String() == "sum" && !strings.Contains(counted, c[1].String()) {
+			x.warn(position(t.Location, path), fmt.Sprintf("add count(%v) > 0", c[1]), "%s: the sum of nothing is 0", setNames[set])
+		}
+		return false
+	})
+}

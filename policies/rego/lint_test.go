@@ -1,0 +1,55 @@
+package rego
+
+import (
+	"regexp"
+	"testing"
+
+	"callgate/spec"
+)
+
+func TestLint(t *testing.T) {
+	const allow = "allow contains \"ok\" if true\n"
+	for _, test := range []struct{ name, module, want, hint string }{
+		{"a tool that is not granted", allow + `deny contains "a" if input.call.tool == "mail.sned"`, `p.rego:4:\d+: warning: "mail.sned" is none of the granted tools`, `did you mean "mail.send"?`},
+		{"… among others", allow + `deny contains "a" if input.call.tool in {"mail.send", "mail.reed"}`, `"mail.reed" is none of`, `did you mean "mail.read"?`},
+		{"a kind of call", allow + `deny contains "a" if input.call.kind == "observed"`, `"observed" is none of input.call.kind`, `did you mean "observe"?`},
+		{"an effect", allow + `deny contains "a" if "egres" in input.call.effects`, `"egres" is none of input.call.effects`, `did you mean "egress"?`},
+		{"a sink", allow + "deny contains \"a\" if {\n\tsome l in input.leaves\n\tl.sink == \"recipent\"\n}", `p.rego:6:\d+: warning: "recipent" is none of sink`, `did you mean "recipient"?`},
+		{"a sink in a helper", allow + "bad(l) if l.sink in {\"url\", \"urls\"}\ndeny contains \"a\" if {\n\tsome l in input.leaves\n\tbad(l)\n}", `"urls" is none of sink`, ""},
+		{"two things at once", allow + "deny contains \"a\" if {\n\tinput.call.tool == \"mail.send\"\n\tinput.call.tool == \"mail.read\"\n}", `p.rego:6:\d+: warning: input.call.tool is "mail.send" above: the rule can never fire`, ""},
+		{"a denial that is silent", allow + `deny contains "a" if input.call.args.amount > 100`, `deny: input.call.args.amount may be missing`, "not … <="},
+		{"an ask that is silent", allow + `ask contains "a" if input.call.args.to != "x"`, `ask: input.call.args.to may be missing`, "not … =="},
+		{"a grant of nothing", "allow contains \"a\" if {\n\tevery p in input.call.args.payments {\n\t\tp.ok\n\t}\n}", `allow: every holds if there is nothing in input.call.args.payments`, "count("},
+		{"a grant of nothing, counted", "allow contains \"a\" if {\n\tcount(input.call.args.payments) > 0\n\tevery p in input.call.args.payments {\n\t\tp.ok\n\t}\n}", "", ""},
+		{"a grant of a sum", `allow contains "a" if sum(input.call.args.amounts) < 100`, `allow: the sum of nothing is 0`, "count("},
+		{"an ask that nothing allows", `ask contains "a" if true`, `p.rego:3:1: warning: ask: no rule allows anything`, "an ask qualifies a grant"},
+		{"not … <=", allow + `deny contains "a" if not input.call.args.amount <= 100`, "", ""},
+		{"a condition that may hold", allow + "deny contains \"a\" if {\n\tinput.call.tool == \"mail.send\"\n\tinput.call.kind == \"tool\"\n\t\"egress\" in input.call.effects\n\tsome l in input.leaves\n\tl.sink in {\"url\", \"recipient\"}\n}", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, problems := New(Config{Policies: []spec.Policy{policy(t, head+test.module)}, Tools: sampleTools()})
+			if test.want == "" {
+				if len(problems) > 0 {
+					t.Errorf("got %v, want none", problems)
+				}
+				return
+			}
+			if len(problems) != 1 || !problems[0].Warn || !regexp.MustCompile(test.want).MatchString(problems[0].String()) || !regexp.MustCompile(regexp.QuoteMeta(test.hint)).MatchString(problems[0].Hint) {
+				t.Errorf("got %v, want one warning like %q with hint %q", problems, test.want, test.hint)
+			}
+		})
+	}
+}
+
+func TestAnAskMayBeAllowedInCEL(t *testing.T) {
+	cel := spec.Policy{Meta: spec.Meta{Name: "q"}, CEL: &spec.CEL{Rules: []spec.Rule{{ID: "q.ok", Action: "allow"}}}}
+	if _, problems := New(Config{Policies: []spec.Policy{policy(t, head+`ask contains "a" if true`), cel}}); len(problems) > 0 {
+		t.Errorf("got %v, want none", problems)
+	}
+}
+
+func TestTheSituationsHaveNoWarnings(t *testing.T) {
+	if _, problems := New(situationPolicies(t)); len(problems) > 0 {
+		t.Errorf("got %v", problems)
+	}
+}

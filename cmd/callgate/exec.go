@@ -111,6 +111,9 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 			if p.Pos.File == file {
 				c.sayLines(caret(string(text), p.Pos.Line, p.Pos.Column))
 			}
+			if p.Hint == "" && f.agent == "" && strings.HasPrefix(p.Text, "undefined: ") {
+				p.Hint = "tools come with --agent, inputs with --input NAME=VALUE"
+			}
 			c.sayLines(hintLines(p.Hint))
 		}
 		return quit(exitUsage)

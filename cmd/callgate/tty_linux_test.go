@@ -195,7 +195,7 @@ func TestInterrupt(t *testing.T) {
 	if !ok || exit.ExitCode() != 1 {
 		t.Errorf("ended with %v, want exit code 1", err)
 	}
-	if last.Type != journal.RunEnd || !strings.Contains(string(last.Payload), `"reason":"cancelled`) {
+	if last.Type != journal.RunEnd || !strings.Contains(string(last.Payload), `cancelled"`) {
 		t.Errorf("the last event is %s %s, want a run.end that was cancelled", last.Type, last.Payload)
 	}
 }

@@ -325,7 +325,7 @@ func (t *thread) bind(fn *function, frame []val, args []val, kw []kwarg, l label
 		switch {
 		case code.nparams == 0:
 			fail("arguments", "accepts no arguments (%d given)", len(args)+len(kw))
-		case code.optional > code.kwonly || code.kwonly > 0:
+		case code.optional > code.kwonly:
 			fail("arguments", "accepts at most %d positional argument%s (%d given)", npos, plural(npos), len(args))
 		default:
 			fail("arguments", "accepts %d positional argument%s (%d given)", npos, plural(npos), len(args))

@@ -407,14 +407,11 @@ func addSetMethods() {
 	combine("intersection", star.AMP)
 	combine("symmetric_difference", star.CIRCUMFLEX)
 	combine("union", star.PIPE)
-	compare := func(name string, op star.Token) {
-		addMethod(kSet, name, "other", func(t *thread, c *call) val {
-			other := t.toSet(c, 0)
-			return boolVal(t.compareSets(op, c.recv.dict(), other.dict()), t.join(t.shallow(c), t.structure(other)))
-		})
-	}
-	compare("issubset", star.LE)
-	compare("issuperset", star.GE)
+	addMethod(kSet, "issubset", "other", func(t *thread, c *call) val {
+		other := t.toSet(c, 0)
+		return boolVal(t.compareSets(star.LE, c.recv.dict(), other.dict()), t.join(t.shallow(c), t.structure(other)))
+	})
+	addMethod(kSet, "issuperset", "other", setIsSuperset)
 	addMethod(kSet, "isdisjoint", "other", func(t *thread, c *call) val {
 		other := t.toSet(c, 0)
 		both := t.setOp(star.AMP, c.recv, other)
@@ -483,4 +480,21 @@ func addSetMethods() {
 		return k.with(w)
 	})
 	addMethod(kSet, "copy", "", func(t *thread, c *call) val { return t.copyDict(c.recv).with(t.pc) })
+}
+
+// setIsSuperset looks at the elements of any iterable until one is missing.
+func setIsSuperset(t *thread, c *call) val {
+	other := t.iterableArg(c, 0)
+	d, l := c.recv.dict(), t.shallow(c)
+	it, _ := t.iterate(other)
+	for e, ok := it.next(t); ok; e, ok = it.next(t) {
+		t.charge(1)
+		h := t.hash(e)
+		if l = t.join(l, t.deepLabel(e)); t.find(d, e, h) < 0 {
+			t.deeper(c, l)
+			return boolVal(false, l)
+		}
+	}
+	t.deeper(c, l)
+	return boolVal(true, l)
 }

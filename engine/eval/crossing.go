@@ -252,7 +252,11 @@ func runPrint(t *thread, c *call) val {
 		if i > 0 {
 			text.WriteString(sep)
 		}
-		text.WriteString(t.display(a))
+		if a.k == kBytes {
+			text.WriteString(a.str())
+		} else {
+			text.WriteString(t.str(a))
+		}
 		l = t.join(l, t.deepLabel(a))
 		p.Args = append(p.Args, t.exportText(a))
 	}

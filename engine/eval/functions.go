@@ -509,6 +509,9 @@ func (t *thread) extreme(c *call, want int) val {
 			panic(t.badArg(c, "unexpected keyword argument %q%s", a.name, nearest(a.name, []string{"key", "default"})))
 		}
 	}
+	if key.k != kUnbound && key.k != kNone && key.k != kFunc && key.k != kBuiltin {
+		panic(t.badArg(c, "for parameter key: got %s, want callable", key.typeName()))
+	}
 	if len(c.args) == 0 {
 		panic(t.errorf(t.shallow(c), "argument", "%s requires at least one positional argument", c.def.name))
 	}

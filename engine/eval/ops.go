@@ -760,14 +760,19 @@ func (t *thread) pick(x val, r *rangeSeq, l label.ID) val {
 	case kRange:
 		in := x.rng()
 		out := &rangeSeq{n: r.n}
-		if r.n > 0 {
-			out.start, out.step = in.at(r.start), 1
-			if step, ok := mulInt(in.step, r.step); ok {
-				out.step = step // else only one element can be picked, and any step will do
+		var exact [3]bool
+		out.start, exact[0] = in.bound(r.start)
+		out.stop, exact[1] = in.bound(r.stop)
+		out.step, exact[2] = mulInt(in.step, r.step)
+		if exact != [3]bool{true, true, true} { // the same elements, in bounds that can be told
+			out = &rangeSeq{step: 1, n: r.n}
+			if r.n > 0 {
+				out.start = in.at(r.start)
+				if step, ok := mulInt(in.step, r.step); ok {
+					out.step = step // else only one element can be picked, and any step will do
+				}
+				out.stop = in.at(r.at(r.n-1)) + sign(out.step)
 			}
-			out.stop = in.at(r.at(r.n-1)) + sign(out.step)
-		} else {
-			out.step = 1
 		}
 		return rangeVal(out, l)
 	}
@@ -810,6 +815,13 @@ func (r *rangeSeq) count() {
 }
 
 func (r *rangeSeq) at(i int64) int64 { return r.start + i*r.step }
+
+// bound is at, of any index; ok is false if it does not fit.
+func (r *rangeSeq) bound(i int64) (x int64, ok bool) {
+	m, ok := mulInt(i, r.step)
+	x = r.start + m
+	return x, ok && (x > r.start) == (m > 0)
+}
 
 func (r *rangeSeq) contains(x int64) bool {
 	if r.n == 0 {

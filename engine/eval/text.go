@@ -16,7 +16,7 @@ func (t *thread) str(v val) string {
 	return t.repr(v)
 }
 
-// display returns what str and print show: of bytes the text that they hold, with U+FFFD for each byte that is no UTF-8.
+// display returns what str returns: of bytes the text that they hold, with U+FFFD for each byte that is no UTF-8.
 func (t *thread) display(v val) string {
 	if v.k != kBytes {
 		return t.str(v)
@@ -145,7 +145,7 @@ func (w *textWriter) write(v val) {
 		w.leave()
 	case kSet:
 		if v.dict().live == 0 {
-			w.put("set()")
+			w.put("set([])")
 			return
 		}
 		w.put("set([")

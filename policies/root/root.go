@@ -35,52 +35,52 @@ type Config struct {
 // Root is a [policies.PDP] whose rules can be replaced while it is used. It is safe for
 // concurrent use.
 type Root struct {
-	core atomic.Pointer[policies.Core]
+	rules atomic.Pointer[rules]
+}
+
+// rules are everything that was loaded together.
+type rules struct {
+	core *policies.Core
+	rego *rego.Engine
+	cel  *cel.Engine
 }
 
 // Load compiles and checks all policies. Every problem is returned, sorted; with one that is
 // [spec.Fatal] the Root is nil.
 func Load(ctx context.Context, cfg Config) (*Root, []spec.Problem) {
-	core, problems := build(ctx, cfg)
-	if core == nil {
+	built, problems := build(ctx, cfg)
+	if built == nil {
 		return nil, problems
 	}
 	r := &Root{}
-	r.core.Store(core)
+	r.rules.Store(built)
 	return r, problems
 }
 
 // Reload replaces the rules at once: a decision is made under the old ones or the new ones, never
 // under some of each. With a problem that is [spec.Fatal] the old ones stay.
 func (r *Root) Reload(ctx context.Context, cfg Config) []spec.Problem {
-	core, problems := build(ctx, cfg)
-	if core != nil {
-		r.core.Store(core)
+	built, problems := build(ctx, cfg)
+	if built != nil {
+		r.rules.Store(built)
 	}
 	return problems
 }
 
 // Decide implements [policies.PDP]. The decision carries the revision under which it was made.
 func (r *Root) Decide(ctx context.Context, req *policies.Request) (policies.Decision, error) {
-	return r.core.Load().Decide(ctx, req)
+	return r.rules.Load().core.Decide(ctx, req)
 }
 
 // Revision implements [policies.PDP].
-func (r *Root) Revision() string { return r.core.Load().Revision() }
+func (r *Root) Revision() string { return r.rules.Load().core.Revision() }
 
-func build(ctx context.Context, cfg Config) (*policies.Core, []spec.Problem) {
-	var host spec.Host
-	if cfg.Host != nil {
-		host = *cfg.Host
-	}
-	docs, problems := library.Policies(host)
-	for _, p := range cfg.Policies {
-		docs = append(docs, *p)
-	}
-	problems = append(problems, names(docs)...)
-	inRego, more := rego.New(rego.Config{Policies: docs, Params: host.Params, Tools: cfg.Tools})
+func build(ctx context.Context, cfg Config) (*rules, []spec.Problem) {
+	forRego, problems := cfg.rego()
+	docs := forRego.Policies
+	inRego, more := rego.New(forRego)
 	problems = append(problems, more...)
-	inCEL, more := cel.New(withParams(docs, host.Params), cfg.Tools)
+	inCEL, more := cel.New(withParams(docs, forRego.Params), cfg.Tools)
 	problems = spec.SortProblems(append(problems, more...))
 	if spec.Fatal(problems) {
 		return nil, problems
@@ -90,9 +90,23 @@ func build(ctx context.Context, cfg Config) (*policies.Core, []spec.Problem) {
 		Tags:    append(inRego.Tags(), inCEL.Tags()...),
 	})
 	if err != nil {
-		return nil, append(problems, spec.Problem{Pos: host.Meta.Pos, Text: err.Error()})
+		return nil, append(problems, spec.Problem{Text: err.Error()})
 	}
-	return core, spec.SortProblems(append(problems, warm(ctx, cfg, docs, core)...))
+	return &rules{core, inRego, inCEL}, spec.SortProblems(append(problems, warm(ctx, cfg, docs, core)...))
+}
+
+// rego returns what the engine of Rego is made of: the policies are those of the library that the host names, and
+// those of the Config.
+func (cfg Config) rego() (rego.Config, []spec.Problem) {
+	var host spec.Host
+	if cfg.Host != nil {
+		host = *cfg.Host
+	}
+	docs, problems := library.Policies(host)
+	for _, p := range cfg.Policies {
+		docs = append(docs, *p)
+	}
+	return rego.Config{Policies: docs, Params: host.Params, Tools: cfg.Tools}, append(problems, names(docs)...)
 }
 
 // names reports a name that two policies have: reasons and parameters go by it.

@@ -1,0 +1,76 @@
+package root
+
+import (
+	"context"
+	"errors"
+
+	"callgate/policies"
+	"callgate/policies/cel"
+	"callgate/policies/rego"
+	"callgate/spec"
+)
+
+// Suite returns the suite of tests in Rego of everything that a host binds: files are those that
+// no policy names.
+func Suite(cfg Config, files ...string) (rego.Suite, []spec.Problem) {
+	c, problems := cfg.rego()
+	return rego.Suite{Config: c, Files: files}, problems
+}
+
+// Rules lists the rules of all policies, those in Rego first.
+func (r *Root) Rules() []policies.Rule {
+	now := r.rules.Load()
+	out := now.rego.Rules()
+	for _, info := range now.cel.Rules() {
+		out = append(out, ruleOf(info))
+	}
+	return out
+}
+
+func ruleOf(info cel.RuleInfo) policies.Rule {
+	return policies.Rule{Policy: info.Policy, ID: info.ID, Engine: "cel", Action: info.Action, Audit: info.Audit, Pos: info.Pos}
+}
+
+// Findings returns everything that fires for a request before it is combined: accepts that lift nothing, and what is
+// in audit mode, too. The flow rule is not among it.
+func (r *Root) Findings(ctx context.Context, req *policies.Request) (policies.Findings, error) {
+	now := r.rules.Load()
+	var found policies.Findings
+	for _, e := range []policies.Engine{now.rego, now.cel} {
+		bound, err := e.For(ctx, staticOf(req))
+		if err == nil {
+			err = bound.Evaluate(ctx, req, &found)
+		}
+		if err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// Explain says of every rule whether it fires for a request, and why not. It is slow.
+func (r *Root) Explain(ctx context.Context, req *policies.Request) ([]policies.Explanation, error) {
+	now := r.rules.Load()
+	out, regoErr := now.rego.Explain(ctx, staticOf(req), req)
+	list, celErr := now.cel.Explain(ctx, staticOf(req), req)
+	for _, x := range list {
+		e := policies.Explanation{Rule: ruleOf(x.RuleInfo), Outcome: x.Outcome, Args: x.Args}
+		for _, s := range x.Steps {
+			e.Steps = append(e.Steps, policies.Step{Text: s.Text, Leaf: s.Leaf, Value: s.Value, Values: s.Values})
+		}
+		out = append(out, e)
+	}
+	return out, errors.Join(regoErr, celErr)
+}
+
+// Cover evaluates the rules in Rego for a request once more, to note which lines that takes.
+func (r *Root) Cover(ctx context.Context, req *policies.Request, c *rego.Coverage) error {
+	return r.rules.Load().rego.Cover(ctx, staticOf(req), req, c)
+}
+
+func staticOf(r *policies.Request) policies.Static {
+	return policies.Static{
+		Agent: r.Agent.Name, Principal: r.Principal.Sub, Groups: r.Principal.Groups,
+		Kind: r.Call.Kind, Tool: r.Call.Tool, Effects: r.Call.Effects, Sinks: r.Call.Sinks,
+	}
+}

@@ -102,7 +102,7 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 	if a.model == nil {
 		err = r.program(ctx, own)
 	} else {
-		err = r.loop(ctx, task.Text(), inputs)
+		err = r.loop(ctx, task.Str, inputs)
 	}
 	r.out.Counts, r.out.Waiting = s.Gate().Counts(), s.Gate().Waiting()
 	if err != nil {

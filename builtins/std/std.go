@@ -130,6 +130,17 @@ func (f *Factory) Build(ctx context.Context, env Env, options map[string]any) (*
 		return nil, out
 	}
 	plain := given.Plain().(map[string]any)
+	// SQLite sees a relative path from elsewhere.
+	for _, dir := range []*string{&env.Dir, &env.State} {
+		if *dir == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*dir)
+		if err != nil {
+			return nil, &OptionsError{f.Name, []OptionProblem{{Text: err.Error()}}}
+		}
+		*dir = abs
+	}
 	b := &builder{env: env, tool: f.tool, in: &builtins.Invocation{Args: plain}}
 	ts, err := f.build(ctx, b)
 	if err != nil {

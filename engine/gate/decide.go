@@ -50,6 +50,9 @@ func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 			return g.stopped(x, codeCancelled, err)
 		}
 		r, d := g.decide(ctx, x)
+		if err := ctx.Err(); err != nil { // the PDP may have given up for that reason: no refusal
+			return g.stopped(x, codeCancelled, err)
+		}
 		if round == maxRounds {
 			deny(&d, core(reasonApproval, fmt.Sprintf("there are new asks after %d rounds of approvals", round)))
 		}

@@ -60,7 +60,7 @@ type suspect struct {
 }
 
 // mostRestarts bounds how often a file is scanned again from a suspect, so that the time stays linear in its size.
-const mostRestarts = 16
+const mostRestarts = 8
 
 func (s *scanner) openBracket(c byte) {
 	sh := shapeOf(c)
@@ -109,6 +109,9 @@ func (s *scanner) closeBracket(c byte) {
 
 // stray reports and drops a closing bracket that was just consumed.
 func (s *scanner) stray(c byte, sh shape) {
+	if s.messy == s.line {
+		return
+	}
 	s.mend(s.line, s.col(s.i-1), fmt.Sprintf("got '%c' with no '%c' open, want the bracket that it closes", c, openers[sh]), "remove it, or open the bracket")
 }
 

@@ -127,7 +127,7 @@ func TestRandomProgramsGiveTheSameTree(t *testing.T) {
 			chunks = append(chunks, chunk)
 		}
 	}
-	for seed := range *rounds {
+	for seed := range *rounds / scale {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		var src []byte
 		switch r.IntN(3) {

@@ -350,6 +350,8 @@ func (f *file) scenario(n *node) *Scenario {
 		Recording: f.existing(s.get("recording")),
 		Author:    label.New(label.User, label.Public(), nil),
 		Approve:   s.get("approve").strs(),
+		Time:      f.time(s.get("time")),
+		Real:      s.get("tools").str() == "real",
 		Dir:       f.dir,
 	}
 	if l := labelOf(s.get("author")); l != nil {
@@ -371,6 +373,20 @@ func (f *file) scenario(n *node) *Scenario {
 		sc.Expect = f.expect(e)
 	}
 	return sc
+}
+
+// scenarioTime is what the clock of a scenario says that sets none.
+var scenarioTime = time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC)
+
+func (f *file) time(n *node) time.Time {
+	if n.str() == "" || !patternTime.MatchString(n.text) {
+		return scenarioTime
+	}
+	t, err := time.Parse(time.RFC3339, n.text)
+	if err != nil {
+		f.problem(n.pos, "", "spec.time: got %s, want a time such as 2026-12-01T10:00:00Z", quoted(n.text))
+	}
+	return t.UTC()
 }
 
 func (f *file) stub(n *node) Stub {
@@ -397,14 +413,25 @@ func (f *file) expect(n *node) Expect {
 		Outcome:   n.get("outcome").str(),
 		Answer:    n.get("answer").plain(nil),
 		HasAnswer: n.get("answer") != nil,
-		Never:     n.get("never").strs(),
 		Labels:    fieldLabels(n.get("labels")),
 		Pos:       n.pos,
+
+		HasEffects: n.get("effects") != nil,
+		OutcomePos: n.get("outcome").at(),
+		AnswerPos:  n.get("answer").at(),
+		EffectsPos: n.get("effects").at(),
+	}
+	for _, t := range n.get("effects").list() {
+		e.Effects = append(e.Effects, ExpectedEffect{t.get("tool").str(), t.get("args").plainMap(nil), t.pos})
+	}
+	for _, t := range n.get("never").list() {
+		e.Never = append(e.Never, ExpectedEffect{Tool: t.str(), Pos: t.pos})
 	}
 	for _, c := range n.get("calls").list() {
 		call := ExpectedCall{
 			Kind:   c.get("kind").str(),
 			Tool:   c.get("tool").str(),
+			Call:   c.get("call").str(),
 			Args:   c.get("args").plainMap(nil),
 			Effect: c.get("effect").str(),
 			Rules:  c.get("rules").strs(),

@@ -62,6 +62,8 @@ type Scenario struct {
 	Program   Ref        // a Starlark file, resolved; or else
 	Recording Ref        // a transcript, resolved
 	Author    label.Label
+	Time      time.Time // what the clock says
+	Real      bool      // a call that no stub answers is the tool's own, in a fresh state
 	Stubs     []Stub
 	Approve   []string // ids of rules whose asks are approved; "*" is all
 	Expect    Expect
@@ -99,18 +101,32 @@ type Expect struct {
 	Answer    any    // plain data
 	HasAnswer bool   // Answer was written, null perhaps
 	Calls     []ExpectedCall
-	Never     []string // tools that must not run
+	Effects   []ExpectedEffect // if HasEffects
+	Never     []ExpectedEffect // tools that must not run; without Args
 	Labels    []FieldLabel
 	Pos       Position
+
+	HasEffects bool     // Effects was written, empty perhaps
+	OutcomePos Position // of the values
+	AnswerPos  Position
+	EffectsPos Position
+}
+
+// ExpectedEffect is a tool that is run.
+type ExpectedEffect struct {
+	Tool string
+	Args map[string]any // arguments that it must have; nil: any
+	Pos  Position
 }
 
 // ExpectedCall is a call that must be made. Others may stand before and after it.
 type ExpectedCall struct {
 	Kind   string // "tool" if left out
 	Tool   string
+	Call   string         // its id; "" is any
 	Args   map[string]any // arguments that it must have; nil: any
 	Effect string         // allow, ask or deny
-	Rules  []string       // ids of rules that must be among the reasons
+	Rules  []string       // ids of rules, or their beginnings up to a dot, that must be among the reasons
 	Label  *label.Label   // of its result; nil: any
 	Pos    Position
 }

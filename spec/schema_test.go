@@ -64,6 +64,8 @@ var fitting = map[string][2]string{
 	patternURL.String():   {"https://a.example/x", "http://localhost:80"},
 	patternLabel.String(): {"user/{ana}#pii", "internal/public"},
 	patternMail.String():  {"group:x", "requester"},
+	patternCall.String():  {"2.4", "3.o1"},
+	patternTime.String():  {"2026-12-01T10:00:00Z", "2026-12-01T10:00:00.5+01:00"},
 }
 
 // sample returns data that fits a shape; which of two when there is a choice.

@@ -24,6 +24,8 @@ var (
 	patternTag   = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 	patternURL   = regexp.MustCompile(`^https?://[^\s@/?#]+([/?#][^\s]*)?$`)
 	patternLabel = regexp.MustCompile(`^(untrusted|internal|user|system)(/(public|\{([^\s,{}#]+(,[^\s,{}#]+)*)?\}))?(#[a-z][a-z0-9_.-]*)*$`)
+	patternCall  = regexp.MustCompile(`^[0-9]+(\.[a-z]?[0-9]*)+$`)
+	patternTime  = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$`)
 	patternMail  = regexp.MustCompile(`^[^\s,{}#*]+$`)
 )
 
@@ -251,7 +253,9 @@ var scenarioShape = &shape{form: mapForm, one: []string{"program", "recording"},
 	{name: "principal", def: "the host's", shape: with(principalShape, "On whose behalf.")},
 	{name: "program", shape: filePath("The Starlark file that is run.")},
 	{name: "recording", shape: filePath("The transcript that the model plays.")},
+	{name: "time", def: "2026-12-01T10:00:00Z", shape: &shape{form: textForm, pattern: patternTime, want: "a time such as 2026-12-01T10:00:00Z", doc: "What the clock says: it stands still."}},
 	{name: "author", def: "user/public", shape: with(labelText, "Label of the program's author.")},
+	{name: "tools", def: "stubs", shape: enum("What answers a call: the stubs alone, or the tools themselves, in a fresh state, where no stub does.", "stubs", "real")},
 	{name: "stubs", def: "none", shape: &shape{form: listForm, doc: "What tools answer. The first whose args fit is taken; a tool without one is not called.", item: &shape{form: mapForm, one: []string{"result", "error"},
 		keys: []key{
 			{name: "tool", required: true, shape: with(toolName, "Name of the tool.")},
@@ -266,16 +270,21 @@ var scenarioShape = &shape{form: mapForm, one: []string{"program", "recording"},
 			{name: "times", def: "any number", shape: number(counts, "How many calls it answers.")},
 		}}}},
 	{name: "approve", def: "none", shape: &shape{form: listForm, item: &shape{form: textForm, pattern: patternGlob, want: "the id of a rule"}, unique: true, want: "a list of rules", doc: `The asks that are approved, by the ids of their rules; ["*"] means every one.`}},
-	{name: "expect", required: true, shape: &shape{form: mapForm, doc: "What must come of it.", any: []string{"outcome", "answer", "calls", "never", "labels"}, keys: []key{
+	{name: "expect", required: true, shape: &shape{form: mapForm, doc: "What must come of it.", any: []string{"outcome", "answer", "calls", "effects", "never", "labels"}, keys: []key{
 		{name: "outcome", shape: enum("How the run ends.", "done", "failed", "denied", "budget", "waiting")},
 		{name: "answer", shape: with(plainData, "The answer.")},
 		{name: "calls", shape: &shape{form: listForm, doc: "Calls that are made, in this order; others may stand between them.", item: &shape{form: mapForm, keys: []key{
 			{name: "tool", required: true, shape: with(toolName, "Name of the tool.")},
 			{name: "kind", def: "tool", shape: enum("Kind of the call.", callKinds...)},
+			{name: "call", def: "any", shape: &shape{form: textForm, pattern: patternCall, want: "the id of a call, such as 2.4", doc: "Its id."}},
 			{name: "args", def: "any", shape: with(dataMap, "Arguments that it has.")},
 			{name: "effect", required: true, shape: enum("What is decided.", "allow", "ask", "deny")},
-			{name: "rules", def: "any", shape: &shape{form: listForm, item: &shape{form: textForm, pattern: patternID, want: "the id of a rule"}, unique: true, want: "a list of ids of rules", doc: "Rules that are among the reasons."}},
+			{name: "rules", def: "any", shape: &shape{form: listForm, item: &shape{form: textForm, pattern: patternID, want: "the id of a rule"}, unique: true, want: "a list of ids of rules", doc: "Rules that are among the reasons, by their ids or what these begin with up to a dot."}},
 			{name: "label", def: "any", shape: with(labelText, "Label of what it gives.")},
+		}}}},
+		{name: "effects", shape: &shape{form: listForm, doc: "The calls of tools that write, send or destroy which are carried out: these, in this order, and no others.", item: &shape{form: mapForm, keys: []key{
+			{name: "tool", required: true, shape: with(toolName, "Name of the tool.")},
+			{name: "args", def: "any", shape: with(dataMap, "Arguments that it has.")},
 		}}}},
 		{name: "never", shape: &shape{form: listForm, item: toolName, some: true, unique: true, want: "a list of tools", doc: "Tools that are not run."}},
 		{name: "labels", shape: &shape{form: freeForm, item: labelText, want: "a map from names to labels", names: &shape{form: textForm, pattern: patternIdent, want: "the name of a variable"}, doc: "Labels of the program's variables when it ends."}},

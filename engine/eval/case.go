@@ -89,7 +89,7 @@ func (t *thread) recase(c *call, f func(string) string) val {
 	for chunk := range t.chunks(s) {
 		w.put(f(chunk))
 	}
-	return stringVal(w.b.String(), l)
+	return stringVal(w.end(), l)
 }
 
 // mapRunes maps a string code point by code point; f appends what one becomes.
@@ -108,7 +108,7 @@ func (t *thread) mapRunes(c *call, f func(b []byte, r rune) []byte) val {
 		}
 	}
 	w.putBytes(b)
-	return stringVal(w.b.String(), t.shallow(c))
+	return stringVal(w.end(), t.shallow(c))
 }
 
 func (t *thread) allRunes(s string, is func(rune) bool) bool {
@@ -218,7 +218,7 @@ func (t *thread) pad(c *call, divide func(n, width int64) (left, right int64)) v
 	w.fill(fill, left)
 	w.put(c.recv.str())
 	w.fill(fill, right)
-	return stringVal(w.b.String(), t.shallow(c))
+	return stringVal(w.end(), t.shallow(c))
 }
 
 // stringZfill puts zeros between the sign and the rest.
@@ -240,7 +240,7 @@ func stringZfill(t *thread, c *call) val {
 	w.put(s[:sign])
 	w.fill("0", n)
 	w.put(s[sign:])
-	return stringVal(w.b.String(), t.shallow(c))
+	return stringVal(w.end(), t.shallow(c))
 }
 
 // stringExpandtabs puts spaces for tabs, up to the next multiple of tabsize on the line.
@@ -268,5 +268,5 @@ func stringExpandtabs(t *thread, c *call) val {
 		}
 		w.put(chunk[from:])
 	}
-	return stringVal(w.b.String(), t.shallow(c))
+	return stringVal(w.end(), t.shallow(c))
 }

@@ -3,20 +3,33 @@ package eval
 import (
 	"fmt"
 	"math/big"
+	"math/bits"
 	"slices"
+	"strings"
+	"unsafe"
 
 	"callgate/engine/label"
 	"callgate/engine/value"
 )
 
-// nodeBytes is what a node of a value tree costs, for the memory budget.
-const nodeBytes = 144
+// nodeBytes is what a node of a value tree takes.
+const nodeBytes = int64(unsafe.Sizeof(value.Value{}))
 
 // export copies a value out of the program, with its labels. What has no plain form is an error.
-func (t *thread) export(v val) value.Value { return t.exportAt(v, 0) }
-
-func (t *thread) exportAt(v val, depth int) value.Value {
+func (t *thread) export(v val) value.Value {
 	t.alloc(nodeBytes)
+	return t.exportAt(v, 0)
+}
+
+// nodes returns room for n nodes.
+func (t *thread) nodes(n int64) []value.Value {
+	t.allocN(n, nodeBytes)
+	t.charge(n)
+	return make([]value.Value, 0, n)
+}
+
+// exportAt is export at a depth. The caller has charged for the node itself.
+func (t *thread) exportAt(v val, depth int) value.Value {
 	t.burn(1)
 	out := value.Value{Label: t.tab.Label(v.lab)}
 	switch v.k {
@@ -24,8 +37,12 @@ func (t *thread) exportAt(v val, depth int) value.Value {
 		out.Kind = value.None
 	case kBool:
 		out.Kind, out.Bool = value.Bool, v.n != 0
-	case kInt, kBig:
-		out.Kind, out.Int = value.Int, new(big.Int).Set(v.big())
+	case kInt:
+		t.alloc(bigSize(64))
+		out.Kind, out.Int = value.Int, big.NewInt(v.n)
+	case kBig:
+		t.alloc(bigSize(int64(v.bits())))
+		out.Kind, out.Int = value.Int, new(big.Int).Set(v.bigInt())
 	case kFloat:
 		out.Kind, out.Float = value.Float, v.float()
 	case kString:
@@ -39,10 +56,7 @@ func (t *thread) exportAt(v val, depth int) value.Value {
 			out.Kind = value.Tuple
 		}
 		out.Structure = t.tab.Label(t.structure(v))
-		n := t.length(v)
-		t.alloc(n * nodeBytes)
-		t.charge(n)
-		out.Items = make([]value.Value, 0, n)
+		out.Items = t.nodes(t.length(v))
 		it, _ := t.iterate(v)
 		for e, ok := it.next(t); ok; e, ok = it.next(t) {
 			out.Items = append(out.Items, t.exportAt(e, depth+1))
@@ -55,6 +69,10 @@ func (t *thread) exportAt(v val, depth int) value.Value {
 			out.Kind = value.Set
 		}
 		out.Structure = t.tab.Label(d.st)
+		out.Items = t.nodes(int64(d.live))
+		if v.k == kDict {
+			out.Keys = t.nodes(int64(d.live))
+		}
 		d.each(func(k, e val) bool {
 			key := t.exportAt(k, depth+1)
 			if v.k == kSet {
@@ -67,10 +85,12 @@ func (t *thread) exportAt(v val, depth int) value.Value {
 		})
 	case kStruct:
 		t.checkDepth(depth)
+		r := v.record()
 		out.Kind, out.Structure = value.Record, label.Bottom()
-		for i, n := range v.record().names {
+		out.Keys, out.Items = t.nodes(int64(len(r.names))), t.nodes(int64(len(r.names)))
+		for i, n := range r.names {
 			out.Keys = append(out.Keys, value.StringOf(n, label.Bottom()))
-			out.Items = append(out.Items, t.exportAt(v.record().items[i], depth+1))
+			out.Items = append(out.Items, t.exportAt(r.items[i], depth+1))
 		}
 	default:
 		panic(t.errorf(v.lab, "not-data", "a %s cannot leave the program: only plain data can", v.typeName()))
@@ -80,7 +100,11 @@ func (t *thread) exportAt(v val, depth int) value.Value {
 
 // importValue makes a value of the program from one that came in.
 func (t *thread) importValue(v value.Value) (out val, err error) {
-	if e := t.protect(func(t *thread) { out = t.importAt(v, 0) }); e != nil {
+	if e := t.protect(func(t *thread) {
+		segment := t.mem.begin()
+		out = t.importAt(v, 0)
+		t.mem.resume(segment)
+	}); e != nil {
 		return val{}, e
 	}
 	return out, nil
@@ -95,25 +119,24 @@ func (t *thread) importAt(v value.Value, depth int) val {
 	case value.Bool:
 		return boolVal(v.Bool, l)
 	case value.Int:
-		if bits := v.Int.BitLen(); bits > 62 {
-			t.reserveInt(int64(bits), l, t.at)
+		if v.Int.IsInt64() {
+			return intVal(v.Int.Int64(), l)
 		}
+		t.reserveInt(int64(v.Int.BitLen()), l, t.at)
 		return bigVal(new(big.Int).Set(v.Int), l)
 	case value.Float:
 		return floatVal(v.Float, l)
-	case value.String:
-		t.alloc(stringSize(int64(len(v.Str))))
-		return stringVal(v.Str, l)
+	case value.String: // a copy: what came in may be a piece of something much larger
+		return stringVal(t.copied(v.Str), l)
 	case value.Bytes:
-		t.alloc(stringSize(int64(len(v.Str))))
-		return bytesVal(v.Str, l)
+		return bytesVal(t.copied(v.Str), l)
 	}
 	t.checkDepth(depth)
 	st := t.tab.Intern(v.Structure)
 	t.charge(int64(len(v.Items)))
 	switch v.Kind {
 	case value.List, value.Tuple:
-		t.alloc(48 + int64(len(v.Items))*valSize)
+		t.alloc(listSize + blockSize(int64(len(v.Items))*valSize))
 		items := make([]val, 0, len(v.Items))
 		for _, e := range v.Items {
 			items = append(items, t.importAt(e, depth+1))
@@ -123,7 +146,7 @@ func (t *thread) importAt(v value.Value, depth int) val {
 		}
 		return listVal(&list{items: items, st: st}, l)
 	case value.Dict, value.Set:
-		t.alloc(96)
+		t.alloc(dictSize)
 		d := &dict{st: st, fields: true}
 		keys := v.Keys
 		if v.Kind == value.Set {
@@ -143,30 +166,22 @@ func (t *thread) importAt(v value.Value, depth int) val {
 		}
 		return dictVal(d, l)
 	case value.Record:
-		r := &record{}
-		order := make([]int, len(v.Keys))
+		n := int64(len(v.Keys))
+		t.alloc(recordBytes(n) + blockSize(8*n))
+		t.charge(n * int64(bits.Len64(uint64(n))) / 4)
+		r := &record{names: make([]string, 0, n), items: make([]val, 0, n)}
+		order := make([]int, n)
 		for i := range order {
 			order[i] = i
 		}
-		slices.SortFunc(order, func(a, b int) int { return compareStrings(v.Keys[a].Str, v.Keys[b].Str) })
-		t.alloc(64 + int64(len(order))*(valSize+16))
+		slices.SortFunc(order, func(a, b int) int { return strings.Compare(v.Keys[a].Str, v.Keys[b].Str) })
 		l = t.join(l, st)
 		for _, i := range order {
-			r.names = append(r.names, v.Keys[i].Str)
+			r.names = append(r.names, t.copied(v.Keys[i].Str))
 			r.items = append(r.items, t.importAt(v.Items[i], depth+1))
 			l = t.join(l, t.tab.Intern(v.Keys[i].Label))
 		}
 		return recordVal(r, l)
 	}
 	panic(&Error{Status: Crashed, Code: "internal", Text: fmt.Sprintf("value of kind %s cannot enter a program", v.Kind), lab: label.TopID, final: true})
-}
-
-func compareStrings(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"strings"
+	"unsafe"
 
 	"callgate/engine/label"
 	"callgate/engine/value"
@@ -246,65 +247,81 @@ func runPrint(t *thread, c *call) val {
 		}
 	}
 	l := t.shallow(c)
-	var text strings.Builder
+	w := textWriter{t: t, tooMuch: t.s.limits.Output - t.s.output + 1}
 	p := Print{Site: t.fn.site(t.at)}
+	before := t.mem.pending()
+	t.alloc(printBytes + blockSize(int64(len(c.args))*nodeBytes))
+	p.Args = make([]value.Value, 0, len(c.args))
 	for i, a := range c.args {
 		if i > 0 {
-			text.WriteString(sep)
+			w.put(sep)
 		}
 		if a.k == kBytes {
-			text.WriteString(a.str())
+			w.put(a.str())
 		} else {
-			text.WriteString(t.str(a))
+			w.str(a)
 		}
 		l = t.join(l, t.deepLabel(a))
 		p.Args = append(p.Args, t.exportText(a))
 	}
-	text.WriteString(end)
+	w.put(end)
 	t.permitLabel(c.def, l)
-	t.s.output += int64(text.Len())
-	if t.s.output > t.s.limits.Output {
-		panic(t.limit("output", t.s.output, t.s.limits.Output))
-	}
-	p.Text, p.Label, p.PC = text.String(), t.tab.Label(l), t.tab.Label(t.pc)
-	p.bytes = int64(len(p.Text)) + 96
-	for _, a := range p.Args {
-		p.bytes += int64(a.Size()) * nodeBytes
-	}
-	t.alloc(p.bytes)
+	p.Text, p.Label, p.PC = w.end(), t.tab.Label(l), t.tab.Label(t.pc)
+	p.bytes = t.mem.pending() - before
+	t.s.output += int64(len(p.Text))
 	t.s.printed = append(t.s.printed, p)
 	return noneVal(t.pc)
 }
 
+// printBytes is what a record of printing takes, with the room that the list of them keeps.
+const printBytes = 2 * int64(unsafe.Sizeof(Print{}))
+
 // exportText is export, but for a value that is no data, which becomes its text.
 func (t *thread) exportText(v val) value.Value {
-	if t.isData(v, 0) {
+	if t.isData(v) {
 		return t.export(v)
 	}
 	return value.StringOf(t.repr(v), t.tab.Label(t.deepLabel(v)))
 }
 
 // isData reports whether a value has a plain form.
-func (t *thread) isData(v val, depth int) bool {
-	t.checkDepth(depth)
+func (t *thread) isData(v val) bool {
+	q := &t.todo
+	q.begin(t.s)
+	ok := t.plain(v)
+	for ok {
+		v, more := q.pop()
+		if !more {
+			break
+		}
+		switch v.k {
+		case kTuple, kList:
+			for _, e := range t.items(v) {
+				ok = ok && t.plain(e)
+			}
+		case kStruct:
+			for _, e := range v.record().items {
+				ok = ok && t.plain(e)
+			}
+		case kDict:
+			v.dict().each(func(k, e val) bool {
+				ok = t.plain(k) && t.plain(e)
+				return ok
+			})
+		}
+	}
+	q.drop()
+	return ok
+}
+
+// plain reports whether a value may be data, and queues what it has in it.
+func (t *thread) plain(v val) bool {
 	t.burn(1)
-	ok := true
 	switch v.k {
 	case kFunc, kBuiltin, kModule:
 		return false
-	case kTuple, kList:
-		for _, e := range t.items(v) {
-			ok = ok && t.isData(e, depth+1)
-		}
-	case kStruct:
-		for _, e := range v.record().items {
-			ok = ok && t.isData(e, depth+1)
-		}
-	case kDict, kSet:
-		v.dict().each(func(k, e val) bool {
-			ok = t.isData(k, depth+1) && t.isData(e, depth+1)
-			return ok
-		})
+	case kTuple, kList, kDict, kSet, kStruct:
+		t.todo.push(v)
 	}
-	return ok
+	return true
 }

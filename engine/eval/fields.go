@@ -21,7 +21,7 @@ func stringFormat(t *thread, c *call) val {
 	f := formatter{t: t, c: c, l: l, w: textWriter{t: t}}
 	f.w.grow(int(c.recv.n) + 16)
 	f.expand(&f.w, c.recv.str(), 0)
-	return stringVal(f.w.b.String(), l)
+	return stringVal(f.w.end(), l)
 }
 
 type formatter struct {
@@ -127,7 +127,7 @@ func (f *formatter) field(w *textWriter, format string, from, depth int) int {
 	if strings.Contains(spec, "{") {
 		inner := textWriter{t: f.t}
 		f.expand(&inner, spec, depth+1)
-		spec = inner.b.String()
+		spec = inner.end()
 	}
 	switch {
 	case hasConv && conv == "r":

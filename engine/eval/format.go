@@ -35,7 +35,7 @@ func (t *thread) formatSpec(v val, spec string, l label.ID, p pos) string {
 	}
 	w := textWriter{t: t}
 	w.format(v, spec, l, p)
-	return w.b.String()
+	return w.end()
 }
 
 // format writes what formatSpec returns.

@@ -99,7 +99,7 @@ func jsonDumps(t *thread, c *call) val {
 	return e.done()
 }
 
-func (e *jsonWriter) done() val { return stringVal(e.w.b.String(), e.l) }
+func (e *jsonWriter) done() val { return stringVal(e.w.end(), e.l) }
 
 // fail says what cannot be written, and where it is.
 func (e *jsonWriter) fail(format string, args ...any) *Error {
@@ -178,7 +178,6 @@ func (e *jsonWriter) write(v val) {
 func (e *jsonWriter) replace(v val) {
 	t := e.w.t
 	e.enter(v)
-	t.hold(stringVal(e.w.b.String(), label.BottomID))
 	for _, s := range e.path { // the function must not change what is being written
 		t.lock(s.in)
 	}
@@ -186,7 +185,6 @@ func (e *jsonWriter) replace(v val) {
 	for range e.path {
 		t.unlock()
 	}
-	t.release()
 	e.l = t.join(e.l, t.deepLabel(r))
 	t.deeper(e.c, e.l)
 	t.hold(r)
@@ -392,7 +390,7 @@ func jsonIndent(t *thread, c *call) val {
 		panic(t.argError(c, "json", "at offset %d, %s", x.d.i, problem))
 	}
 	x.w.put(s[rest:]) // white space at the end stays
-	return stringVal(x.w.b.String(), x.d.l)
+	return stringVal(x.w.end(), x.d.l)
 }
 
 type jsonIndenter struct {

@@ -30,7 +30,7 @@ func (t *thread) percent(a, b val, p pos) val {
 	if f.next < f.n && b.k != kDict {
 		panic(f.fail("too many arguments for format string"))
 	}
-	return stringVal(f.w.b.String(), f.l)
+	return stringVal(f.w.end(), f.l)
 }
 
 type percenter struct {

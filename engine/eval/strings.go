@@ -121,6 +121,9 @@ func (t *thread) copied(s string) string {
 	}
 	t.alloc(stringSize(int64(len(s))))
 	t.charge(int64(len(s)) / 64)
+	if len(s) > pieceBytes {
+		return t.glue(s)
+	}
 	return strings.Clone(s)
 }
 
@@ -259,7 +262,7 @@ func (t *thread) transcode(s, bad string) string {
 		}
 		out.put(chunk[from:])
 	}
-	return out.b.String()
+	return out.end()
 }
 
 // find3 is find and rfind.

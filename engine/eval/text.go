@@ -4,8 +4,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"callgate/engine/label"
 )
 
 // str returns a string itself, and the repr of anything else.
@@ -32,37 +30,109 @@ func (t *thread) display(v val) string {
 func (t *thread) repr(v val) string {
 	w := textWriter{t: t}
 	w.write(v)
-	return w.b.String()
+	return w.end()
 }
 
+// textWriter makes a text. What it writes is charged first.
 type textWriter struct {
 	t    *thread
-	b    strings.Builder
-	path []val // containers being written
+	buf  []byte           // the text while it is short: lent by the thread
+	long *strings.Builder // the text when it is not
+	path []val            // containers being written
+
+	tooMuch int64 // the shortest text that the budget of output does not cover; 0 if the text is not put out
 }
 
-// put writes a string. It charges for it first, as all that writes does.
+// shortText is the longest text that is written to memory which is used again.
+const shortText = 16 << 10
+
+// put writes a string.
 func (w *textWriter) put(s string) {
-	w.grow(len(s))
+	short := w.grow(len(s))
 	w.t.burn(1 + int64(len(s))/64)
-	w.b.WriteString(s)
-}
-
-func (w *textWriter) putBytes(b []byte) {
-	w.grow(len(b))
-	w.t.burn(1 + int64(len(b))/64)
-	w.b.Write(b)
-}
-
-// grow makes room for n more bytes.
-func (w *textWriter) grow(n int) {
-	if n <= w.b.Cap()-w.b.Len() {
-		return
+	if short {
+		w.buf = append(w.buf, s...)
+	} else {
+		w.t.pour(w.long, s)
 	}
-	w.t.hold(stringVal(w.b.String(), label.BottomID)) // what is written counts while memory is traced
-	w.t.alloc(stringSize(int64(2*w.b.Cap() + n)))
-	w.t.release()
-	w.b.Grow(n)
+}
+
+// putBytes writes a few bytes.
+func (w *textWriter) putBytes(b []byte) {
+	short := w.grow(len(b))
+	w.t.burn(1 + int64(len(b))/64)
+	if short {
+		w.buf = append(w.buf, b...)
+	} else {
+		w.long.Write(b)
+	}
+}
+
+// grow makes room for n more bytes, and reports whether they are to be written to buf.
+func (w *textWriter) grow(n int) (short bool) {
+	if w.tooMuch > 0 {
+		w.mayPutOut(n)
+	}
+	if w.long == nil {
+		if w.buf == nil {
+			w.buf, w.t.scratch = w.t.scratch[:0], nil
+		}
+		if len(w.buf)+n <= shortText {
+			return true
+		}
+		w.room(len(w.buf) + n)
+		w.long.Write(w.buf)
+		w.t.scratch, w.buf = w.buf, nil
+	} else if n > w.long.Cap()-w.long.Len() {
+		before := w.long
+		w.room(max(before.Len()+n, before.Cap()+before.Cap()/2))
+		w.t.pour(w.long, before.String())
+		w.t.free(stringSize(int64(before.Cap())))
+	}
+	return false
+}
+
+func (w *textWriter) mayPutOut(n int) {
+	n += len(w.buf)
+	if w.long != nil {
+		n += w.long.Len()
+	}
+	if int64(n) >= w.tooMuch {
+		most := w.t.s.limits.Output
+		panic(w.t.limit("output", w.t.s.output+int64(n), most))
+	}
+}
+
+// room begins a long text of at most n bytes.
+func (w *textWriter) room(n int) {
+	w.t.alloc(stringSize(int64(n)))
+	w.long = &strings.Builder{}
+	w.long.Grow(n)
+}
+
+// end returns what was written, in a block of its size, and ends the writer.
+func (w *textWriter) end() string {
+	t := w.t
+	if w.long == nil {
+		s := ""
+		switch n := len(w.buf); n {
+		case 0:
+		case 1:
+			s = oneByte[w.buf[0]]
+		default:
+			t.alloc(stringSize(int64(n)))
+			s = string(w.buf)
+		}
+		t.scratch, w.buf = w.buf, nil
+		return s
+	}
+	s := w.long.String()
+	if spare := w.long.Cap() - len(s); spare > len(s)/8 {
+		t.alloc(stringSize(int64(len(s))))
+		s = t.glue(s)
+		t.free(stringSize(int64(w.long.Cap())))
+	}
+	return s
 }
 
 // fill writes a short string n times.

@@ -341,3 +341,37 @@ func (t *thread) repeat(v, times val, l label.ID, p pos) val {
 	}
 	return listVal(&list{items: items, st: l}, l)
 }
+
+// maxLiteral is the longest float that is read from text: reading takes time in proportion.
+const maxLiteral = 64 << 10
+
+// trimmed returns s without the white space around it.
+func (t *thread) trimmed(s string) string {
+	s = s[t.spaceRun(s, true):]
+	return s[:t.spaceRunLeft(s, true)]
+}
+
+// parseDigits reads an int that was reserved, half by half: math/big takes time quadratic in the length.
+func (t *thread) parseDigits(digits string, base int) (*big.Int, bool) {
+	t.poll()
+	if len(digits) <= 2048 {
+		for i := range len(digits) {
+			if b := digits[i]; b-'0' > 9 && b|0x20-'a' > 25 { // no sign, no underscore
+				return nil, false
+			}
+		}
+		return new(big.Int).SetString(digits, base)
+	}
+	half := len(digits) / 2
+	head, ok := t.parseDigits(digits[:half], base)
+	if !ok {
+		return nil, false
+	}
+	tail, ok := t.parseDigits(digits[half:], base)
+	if !ok {
+		return nil, false
+	}
+	n := big.NewInt(int64(len(digits) - half))
+	head.Mul(head, n.Exp(big.NewInt(int64(base)), n, nil))
+	return head.Add(head, tail), true
+}

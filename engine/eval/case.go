@@ -81,7 +81,9 @@ func (t *thread) recase(c *call, f func(string) string) val {
 		t.alloc(stringSize(int64(len(s))))
 		t.charge(int64(len(s)) / 16)
 		out := f(s)
-		t.alloc(int64(max(0, len(out)-len(s))))
+		if len(out) != len(s) { // it was made in a block of another size
+			out = t.copied(out)
+		}
 		return stringVal(out, l)
 	}
 	w := textWriter{t: t}

@@ -92,6 +92,7 @@ func (t *thread) callTool(c *call, caught **Error) val {
 	call := Call{Kind: KindTool, Tool: sig.Name}
 	l := t.pc
 	add := func(name string, v val) {
+		t.burn(1 + int64(len(call.Args))/8)
 		for _, a := range call.Args {
 			if a.Name == name {
 				panic(t.errorf(t.shallow(c), "arguments", "%s: got multiple values for argument %q", sig.Name, name))

@@ -73,10 +73,26 @@ func (e *Error) Public() string {
 	return e.Code
 }
 
+// maxErrorText bounds the text of an error.
+const maxErrorText = 4096
+
 // errorf makes an ordinary error whose check has read values labelled l. The pc is joined.
 // It is positioned at the builtin that is running.
 func (t *thread) errorf(l label.ID, code, format string, args ...any) *Error {
-	return &Error{Status: Failed, Code: code, Text: fmt.Sprintf(format, args...), lab: t.join(t.pc, l), pos: t.at}
+	for i := range args {
+		if s, ok := args[i].(string); ok {
+			args[i] = cut(s, maxErrorText)
+		}
+	}
+	return &Error{Status: Failed, Code: code, Text: cut(fmt.Sprintf(format, args...), maxErrorText), lab: t.join(t.pc, l), pos: t.at}
+}
+
+// cut shortens a text to at most n bytes and a mark.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 // fail is errorf at a position.
@@ -114,7 +130,7 @@ const maxWalk = 500
 
 func (t *thread) checkDepth(depth int) {
 	if depth > maxWalk {
-		panic(&Error{Status: Failed, Code: "too-deep", Text: fmt.Sprintf("maximum recursion depth exceeded: value nested more than %d deep", maxWalk), lab: label.TopID})
+		panic(t.errorf(t.everything(), "too-deep", "maximum recursion depth exceeded: value nested more than %d deep", maxWalk))
 	}
 }
 

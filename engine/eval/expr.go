@@ -239,7 +239,7 @@ func (f *fcomp) dict(e *star.DictExpr) expr {
 			n := d.live
 			t.put(d, k, h, v.with(t.join(v.lab, kl)))
 			if d.live == n {
-				panic(t.fail(pairs[i].p, t.deepLabel(k), "duplicate-key", "duplicate key: %s", t.repr(k)))
+				panic(t.fail(pairs[i].p, t.deepLabel(k), "duplicate-key", "duplicate key: %s", t.short(k)))
 			}
 		}
 		t.locals[slot], t.locals[slot+1] = unboundVal, unboundVal

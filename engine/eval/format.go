@@ -121,12 +121,7 @@ func (v val) number() val {
 }
 
 // clip shortens what an error quotes.
-func clip(s string) string {
-	if len(s) <= 60 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:60], "") + "…"
-}
+func clip(s string) string { return cut(s, 60) }
 
 // parseSpec reads a format specification, and returns what is wrong with it. Numbers are aligned
 // to the right, with zeros after the sign where the width begins with 0.

@@ -3,6 +3,7 @@ package eval
 import (
 	"math"
 	"math/big"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -223,6 +224,10 @@ func (t *thread) distinct(c *call) {
 	if c.star == label.BottomID && len(c.kw) < 2 {
 		return
 	}
+	n := 64 * int64(len(c.kw))
+	t.alloc(n)
+	t.free(n)
+	t.charge(int64(len(c.kw)))
 	seen := make(map[string]bool, len(c.kw))
 	for _, a := range c.kw {
 		if seen[a.name] {
@@ -583,8 +588,9 @@ func runDir(t *thread, c *call) val {
 		names = v.record().names
 	}
 	l := t.shallow(c)
-	t.alloc(int64(len(names)) * valSize)
-	o := &list{st: l}
+	t.alloc(listSize + blockSize(int64(len(names))*valSize))
+	t.charge(int64(len(names)))
+	o := &list{items: make([]val, 0, len(names)), st: l}
 	for _, n := range names {
 		o.items = append(o.items, stringVal(n, l))
 	}
@@ -597,7 +603,8 @@ func (t *thread) hasAttr(v val, name string) bool {
 		_, ok := v.module().attrs[name]
 		return ok
 	case kStruct:
-		return slices.Contains(v.record().names, name)
+		_, ok := slices.BinarySearch(v.record().names, name)
+		return ok
 	}
 	if v.k == kDict && v.dict().fields {
 		k := stringVal(name, label.BottomID)
@@ -625,22 +632,25 @@ func runGetattr(t *thread, c *call) val {
 func runHash(t *thread, c *call) val {
 	v := c.args[0]
 	l := t.shallow(c)
-	t.charge(v.n / 16)
 	switch v.k {
 	case kString:
 		h := int32(0)
-		for _, r := range v.str() {
-			if r >= 0x10000 {
-				h = 31*(31*h+(0xd800+(r-0x10000)>>10)) + 0xdc00 + (r-0x10000)&0x3ff
-			} else {
-				h = 31*h + r
+		for chunk := range t.chunks(v.str()) {
+			for _, r := range chunk {
+				if r >= 0x10000 {
+					h = 31*(31*h+(0xd800+(r-0x10000)>>10)) + 0xdc00 + (r-0x10000)&0x3ff
+				} else {
+					h = 31*h + r
+				}
 			}
 		}
 		return intVal(int64(h), l)
 	case kBytes: // FNV-1a
 		h := uint32(2166136261)
-		for i := range len(v.str()) {
-			h = (h ^ uint32(v.str()[i])) * 16777619
+		for chunk := range t.chunks(v.str()) {
+			for i := range len(chunk) {
+				h = (h ^ uint32(chunk[i])) * 16777619
+			}
 		}
 		return intVal(int64(h), l)
 	}
@@ -656,35 +666,28 @@ func runFail(t *thread, c *call) val {
 		}
 		sep = a.v.str()
 	}
-	var b strings.Builder
-	b.WriteString("fail: ")
+	w := textWriter{t: t}
+	w.put("fail: ")
 	for i, a := range c.args {
 		if i > 0 {
-			b.WriteString(sep)
+			w.put(sep)
 		}
-		s := t.str(a)
-		t.alloc(2 * int64(len(s)))
-		b.WriteString(s)
+		w.str(a)
 		l = t.join(l, t.deepLabel(a))
 	}
-	text := b.String()
-	if len(text) > maxErrorText {
-		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
-	}
-	panic(t.errorf(l, "fail", "%s", text))
+	panic(t.errorf(l, "fail", "%s", w.end()))
 }
-
-// maxErrorText bounds the text of an error that a program makes.
-const maxErrorText = 4096
 
 func runStruct(t *thread, c *call) val {
 	if len(c.args) > 0 {
 		panic(t.badArg(c, "unexpected positional arguments"))
 	}
+	n := int64(len(c.kw))
+	t.alloc(recordBytes(n) + blockSize(n*kwargSize))
+	t.charge(n * int64(bits.Len64(uint64(n))))
 	kw := slices.Clone(c.kw)
 	slices.SortFunc(kw, func(a, b kwarg) int { return strings.Compare(a.name, b.name) })
-	t.alloc(64 + int64(len(kw))*(valSize+16))
-	r := &record{}
+	r := &record{names: make([]string, 0, n), items: make([]val, 0, n)}
 	for _, a := range kw {
 		r.names = append(r.names, a.name)
 		r.items = append(r.items, a.v)
@@ -699,20 +702,19 @@ func runBytes(t *thread, c *call) val {
 	case kBytes:
 		return v
 	case kString:
-		t.charge(v.n / 64)
-		if utf8.ValidString(v.str()) {
+		if t.validPrefix(v.str()) == len(v.str()) {
 			return bytesVal(v.str(), l)
 		}
-		t.alloc(3 * v.n)
 		return bytesVal(t.transcode(v.str(), "\uFFFD"), l)
 	}
 	if !t.iterable(v) {
 		panic(t.badArg(c, "got %s, want string, bytes, or iterable of ints", v.typeName()))
 	}
 	n := t.length(v)
-	t.alloc(n)
+	t.allocN(n, 1)
 	t.charge(n)
-	out := make([]byte, 0, min(n, 1<<20))
+	var out strings.Builder
+	out.Grow(int(n))
 	it, _ := t.iterate(v)
 	for i := 0; ; i++ {
 		e, ok := it.next(t)
@@ -726,9 +728,12 @@ func runBytes(t *thread, c *call) val {
 			panic(t.argError(c, "range", "at index %d, %s out of range%s", i, t.short(e), byteRange))
 		}
 		l = t.join(l, e.lab)
-		out = append(out, byte(e.n))
+		if i%movePiece == 0 {
+			t.poll()
+		}
+		out.WriteByte(byte(e.n))
 	}
-	return bytesVal(string(out), l)
+	return bytesVal(out.String(), l)
 }
 
 // byteRange ends the error of an int that is no byte.
@@ -752,8 +757,7 @@ func runOrd(t *thread, c *call) val {
 	case kString:
 		r, n := utf8.DecodeRuneInString(v.str())
 		if n == 0 || n != int(v.n) {
-			t.charge(v.n / 16)
-			panic(t.argError(c, "argument", "string encodes %d Unicode code points, want 1", utf8.RuneCountInString(v.str())))
+			panic(t.argError(c, "argument", "string encodes %d Unicode code points, want 1", t.runeCount(v.str())))
 		}
 		return intVal(int64(r), l)
 	case kBytes:
@@ -802,8 +806,12 @@ func runFloat(t *thread, c *call) val {
 		}
 		return floatVal(f, l)
 	case kString:
-		t.charge(v.n / 16)
-		s := strings.ToLower(strings.TrimSpace(v.str()))
+		s := t.trimmed(v.str())
+		if len(s) > maxLiteral {
+			panic(t.argError(c, "parse", "float literal of %d bytes; the longest has %d", len(s), maxLiteral))
+		}
+		t.charge(int64(len(s)) / 16)
+		s = strings.ToLower(s)
 		switch strings.TrimLeft(s, "+-") {
 		case "nan", "inf", "infinity":
 			f, _ := strconv.ParseFloat(s, 64)
@@ -832,7 +840,36 @@ func (t *thread) short(v val) string {
 	if (v.k == kString || v.k == kBytes) && v.n > 60 {
 		return quote(strings.ToValidUTF8(v.str()[:60], ""), false) + "…"
 	}
+	if room := 100; !t.brief(v, &room, 0) {
+		return "a " + v.typeName()
+	}
 	return clip(t.repr(v))
+}
+
+// brief reports whether the text of a value is short enough for an error: it takes something off room for each part.
+func (t *thread) brief(v val, room *int, depth int) bool {
+	*room -= 1 + depth
+	var parts []val
+	switch v.k {
+	case kString, kBytes, kBig:
+		*room -= int(min(v.size(), 1000)) / 8
+	case kTuple, kList:
+		parts = t.items(v)
+	case kStruct:
+		parts = v.record().items
+	case kDict, kSet:
+		for i := range v.dict().ents {
+			if e := &v.dict().ents[i]; *room < 0 || !t.brief(e.k, room, depth+1) || !t.brief(e.v, room, depth+1) {
+				return false
+			}
+		}
+	}
+	for i := range parts {
+		if *room < 0 || !t.brief(parts[i], room, depth+1) {
+			return false
+		}
+	}
+	return *room >= 0
 }
 
 // bare is a string for an error without quotes, if it can be told from what is around it.
@@ -883,8 +920,11 @@ func runInt(t *thread, c *call) val {
 }
 
 func (t *thread) parseInt(c *call, v val, base int, l label.ID) val {
-	s := strings.TrimSpace(v.str())
-	t.charge(v.n / 16)
+	s := t.trimmed(v.str())
+	if len(s) > 2*maxIntBits { // zeros in front count
+		panic(t.argError(c, "too-large", "int literal of %d bytes; the longest has %d", len(s), 2*maxIntBits))
+	}
+	t.charge(int64(len(s)) / 16)
 	bad := func() *Error {
 		return t.argError(c, "parse", "invalid literal with base %d: %s", base, t.bare(v))
 	}
@@ -919,7 +959,7 @@ func (t *thread) parseInt(c *call, v val, base int, l label.ID) val {
 	bits := int64(len(digits)) * int64(math.Ceil(math.Log2(float64(real))*1024)) / 1024
 	t.reserveInt(bits, l, t.at)
 	t.charge(bigTextCost(int(bits)))
-	i, ok := new(big.Int).SetString(digits, real)
+	i, ok := t.parseDigits(digits, real)
 	if !ok {
 		panic(bad())
 	}

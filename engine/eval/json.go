@@ -2,7 +2,6 @@ package eval
 
 import (
 	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -272,14 +271,14 @@ func (t *thread) dictOf(base int, l label.ID) *dict {
 	n := len(pairs) / 2
 	d := &dict{st: l}
 	if n == 0 {
-		t.alloc(96)
+		t.alloc(dictSize)
 		return d
 	}
 	size := 8
 	for size/2+size/8 < n {
 		size *= 2
 	}
-	t.alloc(96 + int64(n)*entrySize + int64(size)*4)
+	t.alloc(dictSize + blockSize(int64(n)*entrySize) + stringSize(int64(size)*4))
 	d.ents = make([]entry, 0, n)
 	d.index = make([]uint32, size)
 	for i := 0; i < len(pairs); i += 2 {
@@ -347,25 +346,18 @@ func (d *jsonReader) string() (string, bool) {
 
 // unescape copies the string between two quotes.
 func (d *jsonReader) unescape(from, end int) (string, bool) {
-	size := int64(end - from) // each escape is longer than what it stands for
-	if d.t.validPrefix(d.s[from:end]) < end-from {
-		size *= 3
-	}
-	d.t.alloc(stringSize(size))
-	var b strings.Builder
-	b.Grow(int(size))
+	w := textWriter{t: d.t}
 	for i := from; i < end; {
-		d.t.burn(1)
 		c := d.s[i]
 		switch {
 		case c >= utf8.RuneSelf:
 			r, n := utf8.DecodeRuneInString(d.s[i:end])
-			b.WriteRune(r)
+			w.putRune(r)
 			i += n
 			continue
 		case c != '\\':
 			n := d.plain(i, min(end, i+chunkBytes))
-			b.WriteString(d.s[i:n])
+			w.put(d.s[i:n])
 			i = n
 			continue
 		}
@@ -376,7 +368,7 @@ func (d *jsonReader) unescape(from, end int) (string, bool) {
 				d.i = i
 				return "", d.fail("invalid escape sequence %s in string", quote(d.s[i:min(i+6, end)], false))
 			}
-			b.WriteRune(r)
+			w.putRune(r)
 			i += n
 			continue
 		}
@@ -385,10 +377,10 @@ func (d *jsonReader) unescape(from, end int) (string, bool) {
 			d.i = i
 			return "", d.fail("invalid escape sequence \\%c in string", c)
 		}
-		b.WriteByte("\"\\/\b\f\n\r\t"[at])
+		w.put("\"\\/\b\f\n\r\t"[at : at+1])
 		i += 2
 	}
-	return b.String(), true
+	return w.end(), true
 }
 
 // hexEscape reads \uXXXX, or two of them that are a surrogate pair, and returns its length; 0 if it is none.
@@ -455,6 +447,9 @@ scan:
 		return val{}, d.fail("invalid number: %s", clip(num))
 	}
 	if isFloat {
+		if len(num) > maxLiteral {
+			return val{}, d.fail("invalid number: %d bytes; a float has at most %d", len(num), maxLiteral)
+		}
 		f, err := strconv.ParseFloat(num, 64)
 		if err != nil {
 			return val{}, d.fail("invalid number: %s", clip(num))
@@ -470,9 +465,12 @@ scan:
 	bits := int64(len(digits)) * 3322 / 1000
 	d.t.reserveInt(bits, d.l, d.t.at)
 	d.t.charge(bigTextCost(int(bits)))
-	x, ok := new(big.Int).SetString(num, 10)
+	x, ok := d.t.parseDigits(digits, 10)
 	if !ok {
 		return val{}, d.fail("invalid number: %s", clip(num))
+	}
+	if len(digits) < len(num) {
+		x.Neg(x)
 	}
 	return bigVal(x, d.l), true
 }

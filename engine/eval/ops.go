@@ -500,7 +500,7 @@ func (t *thread) index(x, y val, p pos) val {
 			l = t.under(l, t.deepLabel(y))
 		}
 		if i < 0 {
-			panic(t.fail(p, l, "no-key", "key %s not in dict", t.repr(y)))
+			panic(t.fail(p, l, "no-key", "key %s not in dict", t.short(y)))
 		}
 		v := d.ents[i].v
 		v.lab = t.join(v.lab, l)
@@ -530,9 +530,9 @@ func (t *thread) index(x, y val, p pos) val {
 	}
 	n := t.length(x)
 	if n == 0 {
-		panic(t.fail(p, l, "range", "index %s out of range: empty %s", t.repr(y), x.typeName()))
+		panic(t.fail(p, l, "range", "index %s out of range: empty %s", t.short(y), x.typeName()))
 	}
-	panic(t.fail(p, l, "range", "%s index %s out of range [%d:%d]", x.typeName(), t.repr(y), -n, n-1))
+	panic(t.fail(p, l, "range", "%s index %s out of range [%d:%d]", x.typeName(), t.short(y), -n, n-1))
 }
 
 // element returns an element of an immutable sequence, with its own label alone.
@@ -565,7 +565,7 @@ func (t *thread) setIndex(x, y, v val, p pos) {
 			i += n
 		}
 		if y.k == kBig || uint64(i) >= uint64(n) {
-			panic(t.fail(p, l, "range", "list index %s out of range [%d:%d]", t.repr(y), -n, n-1))
+			panic(t.fail(p, l, "range", "list index %s out of range [%d:%d]", t.short(y), -n, n-1))
 		}
 		t.mutable(o.iters, "assign to element of", x, p)
 		w := t.under(t.write(&o.st, x.lab, p), y.lab)

@@ -208,7 +208,7 @@ func (f *percenter) show(spec *fspec, s string, v val, zero, plain bool) {
 				panic(f.fail("%%c format requires a single-character string"))
 			}
 		case kBig:
-			panic(f.fail("%%c format requires a valid Unicode code point, got %s", clip(f.t.repr(v))))
+			panic(f.fail("%%c format requires a valid Unicode code point, got %s", f.t.short(v)))
 		default:
 			panic(f.fail("%%c format requires int or single-character string, not %s", v.typeName()))
 		}

@@ -454,14 +454,20 @@ func stringJoin(t *thread, c *call) val {
 	t.charge(total / 64)
 	var b strings.Builder
 	b.Grow(int(total))
-	b.WriteString(first.str())
+	t.pour(&b, first.str())
 	it, _ = t.iterate(v)
 	it.next(t)
-	for e, ok := it.next(t); ok; e, ok = it.next(t) {
-		b.WriteString(c.recv.str())
-		b.WriteString(e.str())
+	for i := 0; ; i++ {
+		e, ok := it.next(t)
+		if !ok {
+			return stringVal(b.String(), l)
+		}
+		if i%1024 == 0 {
+			t.poll()
+		}
+		t.pour(&b, c.recv.str())
+		t.pour(&b, e.str())
 	}
-	return stringVal(b.String(), l)
 }
 
 func stringReplace(t *thread, c *call) val {
@@ -485,15 +491,15 @@ func stringReplace(t *thread, c *call) val {
 				_, w = utf8.DecodeRuneInString(s)
 			}
 			b.WriteString(s[:w])
-			b.WriteString(new)
+			t.pour(&b, new)
 			s = s[w:]
 			continue
 		}
 		j := t.indexOf(s, old)
-		b.WriteString(s[:j])
-		b.WriteString(new)
+		t.pour(&b, s[:j])
+		t.pour(&b, new)
 		s = s[j+len(old):]
 	}
-	b.WriteString(s)
+	t.pour(&b, s)
 	return stringVal(b.String(), l)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // str returns a string itself, and the repr of anything else.
@@ -66,6 +67,11 @@ func (w *textWriter) putBytes(b []byte) {
 	} else {
 		w.long.Write(b)
 	}
+}
+
+func (w *textWriter) putRune(r rune) {
+	var buf [utf8.UTFMax]byte
+	w.putBytes(utf8.AppendRune(buf[:0], r))
 }
 
 // grow makes room for n more bytes, and reports whether they are to be written to buf.

@@ -141,7 +141,7 @@ func nearestTo(name string, names []string, point string) string {
 	if len(written) <= 3 {
 		at = 2
 	}
-	for _, n := range names {
+	for _, n := range names[:min(len(names), 200)] {
 		if len(n) > 64 {
 			continue
 		}

@@ -222,6 +222,14 @@ func (v val) toFloat() (f float64, ok bool) {
 	return f, !math.IsInf(f, 0)
 }
 
+// size is the length in bytes of a string, bytes or int.
+func (v val) size() int64 {
+	if v.k == kBig {
+		return int64(v.bits()) / 8
+	}
+	return v.n
+}
+
 // typeName is what type(v) returns.
 func (v val) typeName() string {
 	if v.k == kSeq {

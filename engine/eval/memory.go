@@ -120,15 +120,14 @@ func (t *thread) collect(more int64) {
 		return
 	}
 	m.peak = max(m.peak, min(m.heap(), t.maxHeap))
-	live, work := t.trace()
-	live += m.pending()
-	t.burn(work / 8)
+	live := t.trace() + m.pending()
 	if live > t.maxHeap-more {
 		m.peak = t.maxHeap
 		panic(t.limit("memory", live+more, t.maxHeap))
 	}
 	m.live, m.traced = live, m.charged
-	// Trace again when half of what is left has been used, so that the work stays in proportion.
+	// Trace again when half of what is left has been used, so that the work stays in proportion. It takes no
+	// steps: how many a program takes must not depend on what earlier ones left behind.
 	room := max((t.maxHeap-live)/2, t.maxHeap/64, more)
 	m.mark = m.charged + min(room, t.maxHeap-live)
 	t.sweep(m.mark - m.charged)

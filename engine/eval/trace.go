@@ -96,12 +96,11 @@ type tracer struct {
 	t     *thread
 	q     *todo
 	bytes int64
-	work  int64 // values looked at
 	seen  seen
 }
 
-// trace returns the bytes of what a session and a running thread hold, and the work that it took.
-func (t *thread) trace() (bytes, work int64) {
+// trace returns the bytes of what a session and a running thread hold.
+func (t *thread) trace() int64 {
 	tr := tracer{t: t, q: &t.todo}
 	tr.q.begin(t.s)
 	tr.session()
@@ -113,7 +112,7 @@ func (t *thread) trace() (bytes, work int64) {
 		tr.visit(v)
 	}
 	tr.q.end()
-	return tr.bytes, tr.work
+	return tr.bytes
 }
 
 func (tr *tracer) session() {
@@ -171,7 +170,6 @@ func (tr *tracer) vals(vs []val) {
 		tr.vals(vs[:tracePiece])
 		vs = vs[tracePiece:]
 	}
-	tr.work += int64(len(vs))
 	tr.t.poll()
 	for i := range vs {
 		tr.val(vs[i])
@@ -226,7 +224,6 @@ func (tr *tracer) visit(v val) {
 	case kDict:
 		o := v.dict()
 		tr.bytes += o.size()
-		tr.work += int64(len(o.ents))
 		for i := range o.ents {
 			if i%tracePiece == 0 {
 				tr.t.poll()

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"math/bits"
 	"slices"
@@ -98,8 +99,9 @@ func (t *thread) exportAt(v val, depth int) value.Value {
 	return out
 }
 
-// importValue makes a value of the program from one that came in.
+// importValue makes an input of a value, before there is a program: it takes none of its steps.
 func (t *thread) importValue(v value.Value) (out val, err error) {
+	t.maxSteps, t.deadline = maxCharge, t.started.Add(math.MaxInt64)
 	if e := t.protect(func(t *thread) {
 		segment := t.mem.begin()
 		out = t.importAt(v, 0)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime/debug"
 	"sort"
 	"strings"
@@ -139,7 +138,6 @@ func NewSession(c Config) (*Session, error) {
 			return nil, fmt.Errorf("input %q: there is a tool of that name", in.Name)
 		}
 		th := s.thread(context.Background(), label.BottomID)
-		th.maxSteps, th.deadline = maxCharge, th.started.Add(math.MaxInt64) // it is no program that takes them
 		v, err := th.importValue(in.Value)
 		if err != nil {
 			return nil, fmt.Errorf("input %q: %w", in.Name, err)

@@ -147,8 +147,8 @@ func (s *scanner) neverClosed(open []bracket, where string) {
 		fmt.Sprintf("add '%s' %s", missing, where))
 }
 
-// closeTo makes up closing brackets until n are open. A colon that ends the line stays behind them:
-// what lacks the bracket is the first line of a block.
+// closeTo makes up closing brackets until n are open. A colon that ends the line
+// stays behind them: what lacks the bracket is the first line of a block.
 func (s *scanner) closeTo(n int, emit bool) {
 	b := &s.brackets
 	last := len(s.toks) - 1
@@ -174,11 +174,12 @@ func (s *scanner) closeTo(n int, emit bool) {
 	}
 }
 
-// abandon is asked at the first token of each line within brackets, whose indentation is
-// col. If the line begins with a word that can begin only a statement, the
-// brackets were never closed: abandon closes them, and returns true. The scanner is then at the beginning of the
-// line where they seem to have ended, this one or one before. If the line merely looks like a statement, abandon
-// remembers it.
+// abandon is asked at the first token of each line within brackets, whose
+// indentation is col. If the line begins with a word that can begin only a
+// statement, the brackets were never closed: abandon closes them, and returns
+// true. The scanner is then at the beginning of the line before which they seem
+// to end, this one or an earlier one. If the line merely looks like a statement,
+// abandon remembers it.
 func (s *scanner) abandon(col int) bool {
 	b := &s.brackets
 	w, rest := leadingWord(s.src[s.i:])
@@ -237,7 +238,7 @@ func (s *scanner) goBack() {
 	b := &s.brackets
 	at := b.suspect
 	b.restarts++
-	s.toks, s.mends, s.errs.list = s.toks[:at.toks], s.mends[:at.mends], s.errs.list[:at.errs]
+	s.toks, s.mends, s.errs.list, s.errs.over = s.toks[:at.toks], s.mends[:at.mends], s.errs.list[:at.errs], false
 	s.i, s.start, s.line, s.wide = at.start, at.start, at.line, 0
 	s.closeTo(0, false)
 	b.open = append(b.open, at.open...)

@@ -21,7 +21,7 @@ const (
 	levelProduct
 )
 
-var levels = [128]int8{
+var strengths = [128]int8{
 	syntax.OR: levelOr, orOr: levelOr,
 	syntax.AND: levelAnd, andAnd: levelAnd,
 	syntax.EQL: levelCompare, syntax.NEQ: levelCompare, syntax.LT: levelCompare, syntax.GT: levelCompare,
@@ -149,7 +149,7 @@ func (p *parser) binary(least int8) syntax.Expr {
 	compared, chained := false, false
 	for {
 		op := p.tok
-		level := levels[op]
+		level := strengths[op]
 		if level < least || level == 0 {
 			p.leave()
 			return x

@@ -11,9 +11,10 @@ import (
 // parser is a recursive descent over the tokens of one file.
 //
 // Errors are of two kinds. A construct that is understood but not allowed is
-// reported ([parser.report]) and parsed on, its node being a stand-in: the tree is thrown
-// away anyhow. A token that fits nowhere is reported and unwinds the parser ([parser.fail]) to
-// the innermost block, which takes up what is left of the line (resync).
+// reported ([parser.report]) and parsed on, its node being a stand-in: the tree
+// is thrown away anyhow. A token that fits nowhere is reported and unwinds the
+// parser ([parser.fail]) to the innermost block, which takes up what is left of
+// the line ([parser.resync]).
 type parser struct {
 	src  string
 	name *string // of the file
@@ -52,9 +53,10 @@ type parser struct {
 // parsers keeps the memory of stacks, as scanners does that of tokens.
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
-// reset prepares the parser for the tokens of a file. It makes room for the nodes that they can
-// become: one allocation for all nodes of a kind, instead of one each. Where tokens only may become a
-// node, the room is bounded, since all of it lives as long as the tree.
+// reset prepares the parser for the tokens of a file. It makes room for the nodes
+// that they can become: one allocation for all nodes of a kind, instead of one
+// each. Where a token need not become a node, the room is bounded, since all of it
+// lives as long as the tree.
 func (p *parser) reset(name *string, s *scanner) {
 	toks := s.toks
 	*p = parser{
@@ -66,7 +68,7 @@ func (p *parser) reset(name *string, s *scanner) {
 	for i := range toks {
 		k := toks[i].kind
 		count[k]++
-		if levels[k] != 0 || k == syntax.EQ {
+		if strengths[k] != 0 || k == syntax.EQ {
 			binary++
 		}
 	}

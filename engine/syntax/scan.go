@@ -11,7 +11,8 @@ import (
 )
 
 // scanner turns a text into a list of tokens that ends with EOF, twice, so that
-// the parser may look one token ahead. INDENT and OUTDENT tokens are balanced, and so are brackets.
+// the parser may look one token ahead. INDENT and OUTDENT tokens are balanced,
+// and so are brackets.
 type scanner struct {
 	src    string
 	limits Limits
@@ -56,10 +57,10 @@ func (s *scanner) reset(src string, limits Limits, errs *errorList) {
 // release gives the scanner's memory back, unless a file was so large that it is not worth keeping.
 func (s *scanner) release() {
 	const most = 1 << 14
-	if cap(s.toks) > most || cap(s.mends) > most {
-		s.toks, s.mends = nil, nil
+	if cap(s.toks) > most || cap(s.mends) > most || cap(s.brackets.open) > most {
+		s.toks, s.mends, s.brackets.open = nil, nil, nil
 	}
-	s.src, s.errs = "", nil
+	s.src, s.errs, s.brackets.suspect.open = "", nil, nil
 	scanners.Put(s)
 }
 
@@ -196,8 +197,8 @@ func (s *scanner) restOfLine() {
 }
 
 // indentation consumes the white space that begins a line, and emits the change
-// of level. It reports whether the line is blank: nothing more than a comment. Blank lines and lines
-// within brackets change no level.
+// of level. It reports whether the line is blank: nothing more than a comment.
+// Blank lines and lines within brackets change no level.
 func (s *scanner) indentation() (blank bool) {
 	col := 0
 	begin := s.i
@@ -275,8 +276,9 @@ func columns(n int) string {
 	return strconv.Itoa(n) + " columns"
 }
 
-// checkMixed reports, once a file, an indentation that compares with another one in a way that depends
-// on how wide a tab is: people, Python and go.starlark.net would see different blocks.
+// checkMixed reports, once a file, an indentation that compares with another one
+// in a way that depends on how wide a tab is: people, Python and go.starlark.net
+// would see different blocks.
 func (s *scanner) checkMixed(same bool) {
 	if !same && !s.mixed {
 		s.mixed = true

@@ -494,6 +494,8 @@ func (f *Fields) writeLabel(key string, l label.Label, bits labelFields, w Docum
 	w.End()
 }
 
+var everybody = []string{"*"}
+
 func (f *Fields) writeLabelFields(l label.Label, bits labelFields, w DocumentWriter) {
 	if bits&labelTrust != 0 {
 		w.String("trust", l.Trust().String())
@@ -502,7 +504,11 @@ func (f *Fields) writeLabelFields(l label.Label, bits labelFields, w DocumentWri
 		w.Int("rank", int64(l.Trust()))
 	}
 	if bits&labelReaders != 0 {
-		w.Strings("readers", l.Readers().Names())
+		names := everybody
+		if r := l.Readers(); !r.IsPublic() {
+			names = r.Names()
+		}
+		w.Strings("readers", names)
 	}
 	if bits&labelTags != 0 {
 		w.Strings("tags", f.ShowTags(l.Tags()))

@@ -59,7 +59,7 @@ func TestLibraryFires(t *testing.T) {
 	e := newEngine(t, libraryPolicies(t))
 	source := sample.NewSource(41)
 	fired := map[string]int{}
-	for range 600 {
+	for range 300 {
 		r := source.Request()
 		got, want := findings(t, e, r), plainFindings(t, e, r)
 		for _, reason := range want.Reasons {

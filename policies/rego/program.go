@@ -36,6 +36,7 @@ type program struct {
 // translated is a set whose rules were translated.
 type translated struct {
 	slot slot
+	ref  *ast.Term // of the rules that partial evaluation left
 	code *function
 }
 
@@ -195,7 +196,7 @@ func (p *program) translate(sets []*ast.Term, slots []slot) error {
 	for i, set := range sets {
 		if ref, ok := set.Value.(ast.Ref); ok {
 			if code, err := t.set(ref); err == nil {
-				p.fast = append(p.fast, translated{slots[i], code})
+				p.fast = append(p.fast, translated{slots[i], set, code})
 				continue
 			}
 		}

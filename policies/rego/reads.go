@@ -81,13 +81,12 @@ func (r *reads) rule(rule *ast.Rule) {
 type scope struct {
 	*reads
 	stand   map[ast.Var]map[string]bool // paths that a variable stands for
-	defined map[*ast.Expr]bool          // equations that define one: not a read
+	defined map[*ast.Expr]*ast.Term     // equations that define a variable, and what by: not a read
 }
 
 func (r *reads) scope(body ast.Body, heads []*ast.Term, bound map[ast.Var]bool, params map[ast.Var]map[string]bool) {
-	s := &scope{reads: r, stand: map[ast.Var]map[string]bool{}, defined: map[*ast.Expr]bool{}}
+	s := &scope{reads: r, stand: map[ast.Var]map[string]bool{}, defined: map[*ast.Expr]*ast.Term{}}
 	maps.Copy(s.stand, params)
-	definitions := map[ast.Var][]*ast.Expr{}
 	uses := map[ast.Var]int{}
 	count := func(x any) {
 		ast.WalkVars(x, func(v ast.Var) bool { uses[v]++; return false })
@@ -96,29 +95,12 @@ func (r *reads) scope(body ast.Body, heads []*ast.Term, bound map[ast.Var]bool, 
 	for _, h := range heads {
 		count(h)
 	}
-	ast.WalkExprs(body, func(e *ast.Expr) bool {
-		if v, _ := definition(e); v != "" {
-			definitions[v] = append(definitions[v], e)
-		}
-		return false
-	})
-	for v, list := range definitions {
-		// A second equation, an argument's name, or no use at all: the value itself matters.
-		if len(list) == 1 && !bound[v] && uses[v] > 1 && len(list[0].With) == 0 {
-			s.defined[list[0]] = true
-		}
-	}
+	definitions := s.definitions(body, bound, uses)
 	for grown := true; grown; { // a definition may build on another
 		grown = false
-		for v, list := range definitions {
-			if !s.defined[list[0]] {
-				continue
-			}
-			_, ref := definition(list[0])
-			for _, path := range s.pathsOf(ref) {
-				if s.standFor(v, path) {
-					grown = true
-				}
+		for v, e := range definitions {
+			for _, path := range s.pathsOfTerm(s.defined[e]) {
+				grown = s.standFor(v, path) || grown
 			}
 		}
 		ast.NewGenericVisitor(func(x any) bool {
@@ -134,19 +116,65 @@ func (r *reads) scope(body ast.Body, heads []*ast.Term, bound map[ast.Var]bool, 
 	s.use(body)
 }
 
-// definition returns the variable and the reference of an equation of the two.
-func definition(e *ast.Expr) (ast.Var, ast.Ref) {
-	if !e.IsEquality() || e.Negated {
-		return "", nil
-	}
-	for _, i := range []int{0, 1} {
-		v, vok := e.Operand(i).Value.(ast.Var)
-		ref, rok := e.Operand(1 - i).Value.(ast.Ref)
-		if vok && rok {
-			return v, ref
+// definitions finds the variables that one equation defines, by a reference or by another such variable. Where there is a second
+// equation, an argument of that name, or no use at all, the value itself matters, and it is none.
+func (s *scope) definitions(body ast.Body, bound map[ast.Var]bool, uses map[ast.Var]int) map[ast.Var]*ast.Expr {
+	equations := map[ast.Var][]*ast.Expr{}
+	var pairs []*ast.Expr // of two variables
+	ast.WalkExprs(body, func(e *ast.Expr) bool {
+		if !e.IsEquality() || e.Negated || len(e.With) > 0 {
+			return false
+		}
+		a, aok := e.Operand(0).Value.(ast.Var)
+		b, bok := e.Operand(1).Value.(ast.Var)
+		switch {
+		case aok && bok:
+			pairs = append(pairs, e)
+		case aok:
+			equations[a] = append(equations[a], e)
+		case bok:
+			equations[b] = append(equations[b], e)
+		}
+		return false
+	})
+	// Of two variables the one that nothing else gives a value is defined by the other.
+	for again := true; again; {
+		again = false
+		for i, e := range pairs {
+			if e == nil {
+				continue
+			}
+			a, b := e.Operand(0).Value.(ast.Var), e.Operand(1).Value.(ast.Var)
+			known := func(v ast.Var) bool { return bound[v] || len(equations[v]) > 0 }
+			switch {
+			case known(a) && !known(b):
+				equations[b] = append(equations[b], e)
+			case known(b) && !known(a):
+				equations[a] = append(equations[a], e)
+			case known(a) && known(b):
+				equations[a], equations[b] = append(equations[a], e), append(equations[b], e)
+			default:
+				continue
+			}
+			pairs[i], again = nil, true
 		}
 	}
-	return "", nil
+	out := map[ast.Var]*ast.Expr{}
+	for v, list := range equations {
+		if len(list) != 1 || bound[v] || uses[v] < 2 {
+			continue
+		}
+		e := list[0]
+		by := e.Operand(0)
+		if by.Value.Compare(v) == 0 {
+			by = e.Operand(1)
+		}
+		switch by.Value.(type) {
+		case ast.Ref, ast.Var:
+			out[v], s.defined[e] = e, by
+		}
+	}
+	return out
 }
 
 func (s *scope) standFor(v ast.Var, path string) bool {
@@ -223,11 +251,10 @@ func (s *scope) pathsOf(ref ast.Ref) []string {
 func below(path string, t *ast.Term) (string, bool) {
 	name, constant := t.Value.(ast.String)
 	switch path {
-	case "leaves":
-		if constant {
-			return path, false
+	case "leaves": // of the list and of its elements alike
+		if !constant {
+			return path, true
 		}
-		return path, true // an index
 	case "labels.args", "history.count", "call.args", "principal.claims":
 		if !constant || strings.ContainsAny(string(name), ".*") && path != "history.count" {
 			return path + ".*", true
@@ -250,12 +277,13 @@ func (s *scope) use(x any) {
 	ast.NewGenericVisitor(func(x any) bool {
 		switch x := x.(type) {
 		case *ast.Expr:
-			if s.defined[x] {
-				_, ref := definition(x)
-				for _, t := range ref[1:] {
-					s.use(t)
+			if by := s.defined[x]; by != nil {
+				if ref, ok := by.Value.(ast.Ref); ok {
+					for _, t := range ref[1:] {
+						s.use(t)
+					}
+					s.rules(ref)
 				}
-				s.rules(ref)
 				return true
 			}
 			for _, w := range x.With {

@@ -86,7 +86,7 @@ func (e *Engine) For(ctx context.Context, s policies.Static) (policies.Rules, er
 	for i, u := range e.units {
 		var matched []int
 		for j, p := range u.packs {
-			if policies.Matches(p.policy.Match, s) && policies.Matches(p.match, s) {
+			if policies.Matches(p.policy.Match, s) && policies.Matches(p.match, s) && (p.tools == nil || slices.Contains(p.tools, s.Tool)) {
 				matched = append(matched, j)
 			}
 		}

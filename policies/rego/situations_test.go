@@ -66,12 +66,16 @@ func newEngine(t testing.TB, cfg Config) *Engine {
 	return e
 }
 
-func findings(t testing.TB, e *Engine, r *policies.Request) policies.Findings {
-	t.Helper()
-	rules, err := e.For(t.Context(), policies.Static{
+func static(r *policies.Request) policies.Static {
+	return policies.Static{
 		Agent: r.Agent.Name, Principal: r.Principal.Sub, Groups: r.Principal.Groups,
 		Kind: r.Call.Kind, Tool: r.Call.Tool, Effects: r.Call.Effects, Sinks: r.Call.Sinks,
-	})
+	}
+}
+
+func findings(t testing.TB, e *Engine, r *policies.Request) policies.Findings {
+	t.Helper()
+	rules, err := e.For(t.Context(), static(r))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +113,7 @@ func plainFindings(t testing.TB, e *Engine, r *policies.Request) policies.Findin
 	var out policies.Findings
 	limit := newLimit(t.Context(), 1<<40, time.Minute)
 	defer limit.stop()
-	static := policies.Static{Agent: r.Agent.Name, Principal: r.Principal.Sub, Groups: r.Principal.Groups, Kind: r.Call.Kind, Tool: r.Call.Tool, Effects: r.Call.Effects, Sinks: r.Call.Sinks}
+	static := static(r)
 	for _, u := range e.units {
 		p := &program{unit: u}
 		for _, k := range u.packs {
@@ -151,7 +155,7 @@ func TestProjection(t *testing.T) {
 	e := newEngine(t, situationPolicies(t))
 	source := sample.NewSource(12)
 	fired := map[string]int{}
-	for range 1500 {
+	for range 600 {
 		r := source.Request()
 		got, want := findings(t, e, r), plainFindings(t, e, r)
 		got.Volatile, want.Volatile = false, false

@@ -41,6 +41,7 @@ type pack struct {
 	match  spec.Match // from the package's METADATA
 	audit  bool
 	sets   [setCount]map[string]rule // by id; nil if the package has no such set
+	tools  []string                  // those that every rule of the sets asks for; nil: they do not
 }
 
 // rule is what is known of the rules of one id.
@@ -97,6 +98,9 @@ func load(cfg Config, own bool) (*unit, []spec.Problem) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.packs)) {
 		u.packs = append(u.packs, l.packs[name])
+	}
+	for _, p := range u.packs {
+		p.tools = toolsOf(u.compiler, p)
 	}
 	u.vocabulary = l.vocabulary(params)
 	u.conflicting = conflicting(u.compiler)

@@ -320,7 +320,7 @@ func TestTheFlowRuleInRegoAgrees(t *testing.T) {
 	rego := newInRego(t)
 	source := sample.NewSource(31)
 	denials := map[string]int{}
-	for range 1500 {
+	for range 600 {
 		r := source.Request()
 		want := flowTexts(policies.Flow(r))
 		for _, w := range want {

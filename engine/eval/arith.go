@@ -88,6 +88,8 @@ func (t *thread) operate(op star.Token, a, b val, p pos) val {
 			return listVal(&list{items: t.concatItems(x, y), st: l}, l)
 		case a.k == kTuple && b.k == kTuple:
 			return tupleVal(t.concatItems(a.tuple().items, b.tuple().items), l)
+		case a.k == kStruct && b.k == kStruct:
+			return recordVal(t.mergeRecords(a.record(), b.record()), l)
 		}
 	case star.MINUS:
 		switch {
@@ -276,6 +278,26 @@ func (t *thread) concatItems(x, y []val) []val {
 	out := make([]val, n)
 	t.move(out, x)
 	t.move(out[len(x):], y)
+	return out
+}
+
+// mergeRecords returns a struct with the fields of both; those of y count where both have one.
+func (t *thread) mergeRecords(x, y *record) *record {
+	n := len(x.names) + len(y.names)
+	t.charge(int64(n))
+	t.alloc(64 + int64(n)*(valSize+16))
+	out := &record{names: make([]string, 0, n), items: make([]val, 0, n)}
+	for i, j := 0, 0; i < len(x.names) || j < len(y.names); {
+		from, at := x, &i
+		if i == len(x.names) || j < len(y.names) && y.names[j] <= x.names[i] {
+			if i < len(x.names) && y.names[j] == x.names[i] {
+				i++
+			}
+			from, at = y, &j
+		}
+		out.names, out.items = append(out.names, from.names[*at]), append(out.items, from.items[*at])
+		*at++
+	}
 	return out
 }
 

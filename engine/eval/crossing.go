@@ -277,12 +277,23 @@ func runPrint(t *thread, c *call) val {
 // printBytes is what a record of printing takes, with the room that the list of them keeps.
 const printBytes = 2 * int64(unsafe.Sizeof(Print{}))
 
-// exportText is export, but for a value that is no data, which becomes its text.
-func (t *thread) exportText(v val) value.Value {
-	if t.isData(v) {
-		return t.export(v)
+// exportText is export, but for a value that has no plain form or contains itself, which becomes its text.
+func (t *thread) exportText(v val) (out value.Value) {
+	text := func() value.Value { return value.StringOf(t.repr(v), t.tab.Label(t.deepLabel(v))) }
+	if !t.isData(v) {
+		return text()
 	}
-	return value.StringOf(t.repr(v), t.tab.Label(t.deepLabel(v)))
+	m := t.markPoint()
+	defer func() {
+		if r := recover(); r != nil {
+			if e, ok := r.(*Error); !ok || e.Code != "too-deep" {
+				panic(r)
+			}
+			t.unwind(m)
+			out = text()
+		}
+	}()
+	return t.export(v)
 }
 
 // isData reports whether a value has a plain form.

@@ -205,6 +205,9 @@ func (t *thread) updateFrom(c *call, out, from val) {
 		if !t.iterable(e) {
 			panic(t.badArg(c, "dictionary update sequence element #%d is not iterable (%s)", i, e.typeName()))
 		}
+		if e.k == kSeq && !e.seq().indexed() {
+			panic(t.badArg(c, "dictionary update sequence element #%d has unknown length (%s)", i, e.typeName()))
+		}
 		if n := t.length(e); n != 2 {
 			panic(t.badArg(c, "dictionary update sequence element #%d has length %d, want 2", i, n))
 		}

@@ -399,7 +399,7 @@ func (t *thread) in(not bool, x, y val, p pos) val {
 	case kDict, kSet:
 		t.at = p
 		l = t.join(l, t.deepLabel(x))
-		found = t.hashable(x, 0) && t.find(y.dict(), x, t.hash(x)) >= 0
+		found = (y.k == kSet || t.hashable(x, 0)) && t.find(y.dict(), x, t.hash(x)) >= 0
 	case kString:
 		if x.k != kString {
 			panic(t.fail(p, l, "type", "'in <string>' requires string as left operand, not %s", x.typeName()))
@@ -719,15 +719,16 @@ func (t *thread) slice3(x, lo, hi, step val, p pos) val {
 	var i, j int64
 	if st > 0 {
 		i = clip(arg(lo, "start index", 0), 0, n)
-		j = clip(arg(hi, "end index", n), 0, n)
+		j = max(i, clip(arg(hi, "end index", n), 0, n))
 	} else {
 		i, j = n-1, -1
 		if lo.k != kNone {
 			i = clip(arg(lo, "start index", 0), -1, n-1)
 		}
 		if hi.k != kNone {
-			j = clip(arg(hi, "end index", 0), -1, n-1)
+			j = clip(arg(hi, "end index", 0), -1, math.MaxInt64/2)
 		}
+		i = max(i, j)
 	}
 	r := rangeSeq{start: i, stop: j, step: st}
 	r.count()

@@ -19,7 +19,7 @@
 //	expr.go      operands that decide, comprehensions
 //	call.go      functions and builtins [pc.4]
 //	crossing.go  calls of the host, endorsements, the record of calls [call.*, pc.6]
-//	ops.go       reading, comparing, indexing [flow.2]
+//	ops.go, compare.go, slice.go  reading, comparing, indexing [flow.2]
 //
 // # Budgets
 //
@@ -31,8 +31,9 @@
 //
 //	value.go, dict.go     values; the only file that uses unsafe is value.go
 //	compile.go            programs, functions, resolving
-//	functions.go, strings.go, containers.go, format.go, json.go   the universe and the methods
+//	functions.go, numbers.go, sort.go, strings.go, containers.go, format.go, json.go   the universe and the methods
 //	convert.go            values in and out
 //	permit.go             which builtins policy has permitted
 //	session.go, errors.go sessions and how programs end
+//	snapshot.go, restore.go   a session as bytes, and made again from them
 package eval

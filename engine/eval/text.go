@@ -324,3 +324,48 @@ func formatFloat(f float64) string {
 	}
 	return s
 }
+
+// short is the repr of a value for an error, cut off where it gets long.
+func (t *thread) short(v val) string {
+	if (v.k == kString || v.k == kBytes) && v.n > 60 {
+		return quote(strings.ToValidUTF8(v.str()[:60], ""), false) + "…"
+	}
+	if room := 100; !t.brief(v, &room, 0) {
+		return "a " + v.typeName()
+	}
+	return clip(t.repr(v))
+}
+
+// brief reports whether the text of a value is short enough for an error: it takes something off room for each part.
+func (t *thread) brief(v val, room *int, depth int) bool {
+	*room -= 1 + depth
+	var parts []val
+	switch v.k {
+	case kString, kBytes, kBig:
+		*room -= int(min(v.size(), 1000)) / 8
+	case kTuple, kList:
+		parts = t.items(v)
+	case kStruct:
+		parts = v.record().items
+	case kDict, kSet:
+		for i := range v.dict().ents {
+			if e := &v.dict().ents[i]; *room < 0 || !t.brief(e.k, room, depth+1) || !t.brief(e.v, room, depth+1) {
+				return false
+			}
+		}
+	}
+	for i := range parts {
+		if *room < 0 || !t.brief(parts[i], room, depth+1) {
+			return false
+		}
+	}
+	return *room >= 0
+}
+
+// bare is a string for an error without quotes, if it can be told from what is around it.
+func (t *thread) bare(v val) string {
+	if s := v.str(); len(s) <= 60 && plainPrefix(s) == len(s) && strings.TrimSpace(s) == s && s != "" {
+		return s
+	}
+	return t.short(v)
+}

@@ -23,8 +23,7 @@ func (t *thread) cross(c Call, l label.ID) Result {
 		t.s.history = t.join(t.s.history, t.pc)
 	}
 	t.poll()
-	t.calls++
-	c.ID = fmt.Sprintf("%d.%d", t.turn, t.calls)
+	c.ID = t.callID(c.Kind)
 	c.PC = t.explained()
 	c.History = t.tab.Label(t.s.history)
 	c.Site = t.fn.site(t.at)
@@ -39,6 +38,17 @@ func (t *thread) cross(c Call, l label.ID) Result {
 	return out[0]
 }
 
+// callID numbers calls and asks by turn. Asks whether a builtin may be called do not count as calls: how many there are
+// depends on what was permitted before, which a session that is re-made has forgotten.
+func (t *thread) callID(k CallKind) string {
+	if k == KindBuiltin {
+		t.asks++
+		return fmt.Sprintf("%d.%d+%d", t.turn, t.calls, t.asks)
+	}
+	t.calls++
+	return fmt.Sprintf("%d.%d", t.turn, t.calls)
+}
+
 // refused turns a host's error into one of the program.
 func (t *thread) refused(e *CallError) *Error {
 	status := Failed
@@ -47,6 +57,8 @@ func (t *thread) refused(e *CallError) *Error {
 		status = Waiting
 	case e.Deny:
 		status = Denied
+	case e.Final && t.ctx != nil && t.ctx.Err() != nil:
+		status = Cancelled
 	case e.Final:
 		status = Crashed
 	}

@@ -32,6 +32,7 @@ type thread struct {
 	ctx   context.Context
 	turn  int
 	calls int // calls of the host made, for their ids
+	asks  int // whether a builtin may be called, likewise
 
 	depth    int
 	maxDepth int

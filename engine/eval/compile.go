@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"sort"
 
 	"go.starlark.net/resolve"
@@ -26,6 +28,11 @@ type Program struct {
 	binds   []bool     // whether this program can bind the global
 	names   []string   // of predeclared values (tools, inputs), by index
 	bytes   int64      // about what all of it takes
+
+	// What it was compiled from, so that a snapshot can say so: its text, and those of the names it asked for
+	// that there were, sorted: bound by earlier programs, and given.
+	src            string
+	earlier, given []string
 }
 
 // funcode is a compiled function.
@@ -94,18 +101,29 @@ func Compile(file string, src []byte, env Env) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := func(g func(string) bool) func(string) bool {
-		return func(n string) bool { return g != nil && g(n) }
+	known := func(g func(string) bool, found map[string]bool) func(string) bool {
+		return func(n string) bool {
+			ok := g != nil && g(n)
+			if ok {
+				found[n] = true
+			}
+			return ok
+		}
 	}
+	earlier, given := map[string]bool{}, map[string]bool{}
+	isGlobal, isGiven := known(env.Globals, earlier), known(env.Predeclared, given)
 	universal := func(n string) bool { _, ok := universe[n]; return ok }
-	if err := undefined(f, known(env.Globals), known(env.Predeclared), universal); err != nil {
+	if err := undefined(f, isGlobal, isGiven, universal); err != nil {
 		return nil, err
 	}
-	if err := resolve.REPLChunk(f, known(env.Globals), known(env.Predeclared), universal); err != nil {
+	if err := resolve.REPLChunk(f, isGlobal, isGiven, universal); err != nil {
 		return nil, positioned(file, err)
 	}
 	sum := sha256.Sum256(src)
-	p := &Program{File: file, Digest: "sha256:" + hex.EncodeToString(sum[:])}
+	p := &Program{
+		File: file, Digest: "sha256:" + hex.EncodeToString(sum[:]), src: string(src),
+		earlier: slices.Sorted(maps.Keys(earlier)), given: slices.Sorted(maps.Keys(given)),
+	}
 	c := &compiler{prog: p, pre: map[string]int{}}
 	mod := f.Module.(*resolve.Module)
 	for _, g := range mod.Globals {

@@ -82,6 +82,7 @@ type Session struct {
 	printed []Print
 	output  int64
 	rises   []Rise
+	running bool
 }
 
 // Print is what one call of print, or of show, put out.
@@ -134,17 +135,24 @@ func NewSession(c Config) (*Session, error) {
 		}
 	}
 	for _, in := range c.Inputs {
-		if _, ok := s.pre[in.Name]; ok {
-			return nil, fmt.Errorf("input %q: there is a tool of that name", in.Name)
+		if err := s.addInput(in); err != nil {
+			return nil, err
 		}
-		th := s.thread(context.Background(), label.BottomID)
-		v, err := th.importValue(in.Value)
-		if err != nil {
-			return nil, fmt.Errorf("input %q: %w", in.Name, err)
-		}
-		s.pre[in.Name] = v
 	}
 	return s, nil
+}
+
+// addInput makes a value something that programs can name.
+func (s *Session) addInput(in Input) error {
+	if _, ok := s.pre[in.Name]; ok {
+		return fmt.Errorf("input %q: there is a tool of that name", in.Name)
+	}
+	v, err := s.thread(context.Background(), label.BottomID).importValue(in.Value)
+	if err != nil {
+		return fmt.Errorf("input %q: %w", in.Name, err)
+	}
+	s.pre[in.Name] = v
+	return nil
 }
 
 // Floor returns the session's floor.
@@ -238,6 +246,10 @@ func (s *Session) thread(ctx context.Context, pc label.ID) *thread {
 // everything that it was shown. It returns once the program has ended, whatever happens in it; only
 // a program compiled for another session is an error.
 func (s *Session) Run(ctx context.Context, p *Program, author label.Label) (Outcome, error) {
+	s.tab.Rest() // so that a turn costs the same after the session was re-made from a snapshot
+	defer s.tab.Rest()
+	s.running = true
+	defer func() { s.running = false }()
 	names := len(s.cells)
 	m, err := s.instance(p)
 	if err != nil {

@@ -109,11 +109,12 @@ func (f *fcomp) call(e *star.CallExpr) expr {
 					frame[i] = args[i].x(t)
 				}
 				t.locals[slot] = unboundVal
+				t.foresee(v.lab)
 				return t.enter(v.fn(), v.lab, frame, p)
 			}
 		}
 		t.locals[slot] = v
-		r := t.callValue(v, args, plain, p)
+		r := t.callValue(v, args, plain, true, p)
 		t.locals[slot] = unboundVal
 		return r
 	}
@@ -138,7 +139,7 @@ func (f *fcomp) methodCall(dot *star.DotExpr, e *star.CallExpr, args []callArg, 
 		} else {
 			fn := t.attr(o, name, np)
 			t.locals[slot] = fn
-			r = t.callValue(fn, args, plain, p)
+			r = t.callValue(fn, args, plain, false, p)
 		}
 		t.locals[slot] = unboundVal
 		return r
@@ -170,22 +171,38 @@ func (t *thread) setDefaultDisplay(b *builtin, o val, args []callArg, p pos) val
 	return r
 }
 
-// callValue calls any callable with compiled arguments.
-func (t *thread) callValue(fn val, args []callArg, plain bool, p pos) val {
+// callValue calls any callable with compiled arguments. foreseen says that it is no method of something.
+func (t *thread) callValue(fn val, args []callArg, plain, foreseen bool, p pos) val {
 	switch fn.k {
 	case kBuiltin:
 		b := fn.builtin()
+		if foreseen {
+			t.foresee(fn.lab)
+		}
 		return t.callBuiltin(b, b.recv, t.join(fn.lab, b.recv.lab), args, plain, p)
 	case kFunc:
 		n, spread := len(args), t.spread
 		frame := t.push(n)
 		pos, kw, star := t.evalArgs(args, plain, frame, p)
+		if foreseen {
+			t.foresee(t.join(fn.lab, star))
+		}
 		r := t.invoke(fn, pos, kw, star, p)
 		t.pop(n)
 		t.spread = spread
 		return r
 	}
 	panic(t.fail(p, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()))
+}
+
+// foresee joins l, the label of which function is called and with how many arguments, to the label of the record of
+// calls: whether it calls the host depends on that [pc.6]. It must be done for everything that may be called in the
+// same place, or for nothing: for methods it is not, since most are of values and call nothing. Like an announcement it is made
+// only where the pc flows there already; elsewhere, the floor rises if the host is called.
+func (t *thread) foresee(l label.ID) {
+	if full := t.under(t.pc, l); full != t.pc && t.tab.Flows(t.pc, t.s.history) {
+		t.s.history = t.join(t.s.history, full)
+	}
 }
 
 // callBuiltin evaluates arguments and calls a builtin.
@@ -294,6 +311,18 @@ func (t *thread) call(fn val, args ...val) val {
 	}
 	t.at = saved
 	t.mem.resume(segment)
+	return r
+}
+
+// callUnder is call where it depends on data labelled l whether, or how often, a builtin calls the function.
+func (t *thread) callUnder(l label.ID, fn val, args ...val) val {
+	saved, raises := t.pc, t.raises
+	t.pc = t.under(saved, l)
+	r := t.call(fn, args...)
+	t.pc = saved
+	if t.raises != raises {
+		t.pc = t.level(saved)
+	}
 	return r
 }
 
@@ -412,13 +441,7 @@ func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
 	t.frames = append(t.frames, activation{t.fn, t.locals, t.cells, t.pc, t.fnpc, t.loopBase, t.raises, p, ""})
 	t.fn, t.locals, t.cells = fn, frame, fn.mod.cells
 	t.fnpc, t.loopBase = label.BottomID, len(t.loops)
-	if pc := t.under(t.pc, l); pc != t.pc {
-		// Whether the function calls the host depends on which function it is.
-		if t.tab.Flows(t.pc, t.s.history) {
-			t.s.history = t.join(t.s.history, pc)
-		}
-		t.pc = pc
-	}
+	t.pc = t.under(t.pc, l)
 	for _, i := range fn.code.cells {
 		t.alloc(cellSize)
 		frame[i] = cellVal(&cell{v: frame[i]})
@@ -484,7 +507,8 @@ func (t *thread) native(b *builtin, recv val, via label.ID, args []val, kw []kwa
 		t.permit(c, via)
 	}
 	before := t.pc
-	t.pc = t.under(t.pc, via)
+	// Which arguments there are, where they were spread, is as much a part of the call as what is called.
+	t.pc = t.under(t.under(t.pc, via), star)
 	raises := t.raises
 	var r val
 	if def.inplace {

@@ -83,7 +83,7 @@ func addContainerMethods() {
 		}
 		t.lock(c.recv) // a key function cannot change the list meanwhile
 		items := t.elements(c.recv)
-		l := t.sort(c, items, key, c.has(1) && t.truth(c.args[1]), t.shallow(c))
+		l := t.sort(c, items, key, c.has(1) && t.truth(c.args[1]), t.shallow(c), t.structure(c.recv))
 		t.unlock()
 		t.write(&o.st, c.recv.lab, t.at)
 		o.st = t.join(o.st, l)

@@ -19,7 +19,7 @@ const nodeBytes = int64(unsafe.Sizeof(value.Value{}))
 // export copies a value out of the program, with its labels. What has no plain form is an error.
 func (t *thread) export(v val) value.Value {
 	t.alloc(nodeBytes)
-	return t.exportAt(v, 0)
+	return t.exportAt(v, 0, v)
 }
 
 // nodes returns room for n nodes.
@@ -29,8 +29,8 @@ func (t *thread) nodes(n int64) []value.Value {
 	return make([]value.Value, 0, n)
 }
 
-// exportAt is export at a depth. The caller has charged for the node itself.
-func (t *thread) exportAt(v val, depth int) value.Value {
+// exportAt is export at a depth of root. The caller has charged for the node itself.
+func (t *thread) exportAt(v val, depth int, root val) value.Value {
 	t.burn(1)
 	out := value.Value{Label: t.tab.Label(v.lab)}
 	switch v.k {
@@ -60,7 +60,7 @@ func (t *thread) exportAt(v val, depth int) value.Value {
 		out.Items = t.nodes(t.length(v))
 		it, _ := t.iterate(v)
 		for e, ok := it.next(t); ok; e, ok = it.next(t) {
-			out.Items = append(out.Items, t.exportAt(e, depth+1))
+			out.Items = append(out.Items, t.exportAt(e, depth+1, root))
 		}
 	case kDict, kSet:
 		t.checkDepth(depth)
@@ -75,13 +75,13 @@ func (t *thread) exportAt(v val, depth int) value.Value {
 			out.Keys = t.nodes(int64(d.live))
 		}
 		d.each(func(k, e val) bool {
-			key := t.exportAt(k, depth+1)
+			key := t.exportAt(k, depth+1, root)
 			if v.k == kSet {
 				out.Items = append(out.Items, key)
 				return true
 			}
 			out.Keys = append(out.Keys, key)
-			out.Items = append(out.Items, t.exportAt(e, depth+1))
+			out.Items = append(out.Items, t.exportAt(e, depth+1, root))
 			return true
 		})
 	case kStruct:
@@ -91,10 +91,10 @@ func (t *thread) exportAt(v val, depth int) value.Value {
 		out.Keys, out.Items = t.nodes(int64(len(r.names))), t.nodes(int64(len(r.names)))
 		for i, n := range r.names {
 			out.Keys = append(out.Keys, value.StringOf(n, label.Bottom()))
-			out.Items = append(out.Items, t.exportAt(r.items[i], depth+1))
+			out.Items = append(out.Items, t.exportAt(r.items[i], depth+1, root))
 		}
 	default:
-		panic(t.errorf(v.lab, "not-data", "a %s cannot leave the program: only plain data can", v.typeName()))
+		panic(t.errorf(t.deepLabel(root), "not-data", "a %s cannot leave the program: only plain data can", v.typeName()))
 	}
 	return out
 }

@@ -80,10 +80,10 @@ func (t *thread) hash(v val) uint64 {
 		}
 		return mix(uint64(v.n))
 	}
-	return t.hashSlow(v, 0)
+	return t.hashSlow(v, 0, v)
 }
 
-func (t *thread) hashSlow(v val, depth int) uint64 {
+func (t *thread) hashSlow(v val, depth int, root val) uint64 {
 	switch v.k {
 	case kNone:
 		return mix(0x6e6f6e65)
@@ -111,7 +111,7 @@ func (t *thread) hashSlow(v val, depth int) uint64 {
 		t.charge(int64(len(o.items)))
 		h := mix(uint64(len(o.items)) ^ 0x7475706c65)
 		for _, e := range o.items {
-			h = mix(h ^ t.hashSlow(e, depth+1))
+			h = mix(h ^ t.hashSlow(e, depth+1, root))
 		}
 		o.hash = max(h, 1)
 		return o.hash
@@ -121,7 +121,7 @@ func (t *thread) hashSlow(v val, depth int) uint64 {
 		t.charge(int64(len(o.items)))
 		h := mix(uint64(len(o.items)) ^ 0x737472)
 		for i, e := range o.items {
-			h = mix(h ^ hashString(o.names[i]) ^ t.hashSlow(e, depth+1))
+			h = mix(h ^ hashString(o.names[i]) ^ t.hashSlow(e, depth+1, root))
 		}
 		return h
 	case kFunc, kBuiltin:
@@ -131,7 +131,7 @@ func (t *thread) hashSlow(v val, depth int) uint64 {
 	if v.k == kRange || v.k == kSeq || v.k == kModule {
 		text = "unhashable: "
 	}
-	panic(t.errorf(t.deepLabel(v), "unhashable", "%s%s%s", t.prefix(), text, v.typeName()).hint(unhashableHint(v)))
+	panic(t.errorf(t.deepLabel(root), "unhashable", "%s%s%s", t.prefix(), text, v.typeName()).hint(unhashableHint(v)))
 }
 
 // unhashableHint says what to use as a key instead.

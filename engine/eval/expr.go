@@ -234,12 +234,12 @@ func (f *fcomp) dict(e *star.DictExpr) expr {
 			v := pairs[i].v(t)
 			t.at = pairs[i].p
 			h := t.hash(k)
-			kl := t.tab.Control(k.lab)
+			kl := t.keyLab(k)
 			d.st = t.join(t.join(d.st, kl), t.pc)
 			n := d.live
 			t.put(d, k, h, v.with(t.join(v.lab, kl)))
 			if d.live == n {
-				panic(t.fail(pairs[i].p, t.deepLabel(k), "duplicate-key", "duplicate key: %s", t.short(k)))
+				panic(t.fail(pairs[i].p, t.join(d.st, t.deepLabel(k)), "duplicate-key", "duplicate key: %s", t.short(k)))
 			}
 		}
 		t.locals[slot], t.locals[slot+1] = unboundVal, unboundVal
@@ -602,7 +602,7 @@ func (f *fcomp) comprehension(e *star.Comprehension) expr {
 			d := t.locals[slot].dict()
 			t.at = p
 			h := t.hash(key)
-			kl := t.tab.Control(key.lab)
+			kl := t.keyLab(key)
 			d.st = t.join(t.join(d.st, kl), t.pc)
 			t.put(d, key, h, x.with(t.join(x.lab, kl)))
 		}

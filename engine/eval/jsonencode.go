@@ -181,7 +181,7 @@ func (e *jsonWriter) replace(v val) {
 	for _, s := range e.path { // the function must not change what is being written
 		t.lock(s.in)
 	}
-	r := t.call(e.fallback, v)
+	r := t.callUnder(e.l, e.fallback, v)
 	for range e.path {
 		t.unlock()
 	}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,399 +16,449 @@ import (
 )
 
 // What an observer may not see must not decide what he sees. Random programs run twice, on inputs
-// that differ only above an observer, and everything that he sees must be equal: a thing
-// that is visible in one run and hidden in the other is a counter-example too.
+// that differ only above an observer, and everything that he sees must be equal: each call, print and
+// question to policy, each turn's end, every value and its label's class, and afterwards every name.
+// A thing that is visible in one run and hidden in the other is a counter-example too.
+//
+// Progress is not promised: of two runs one may stop being visible where the other goes on. What he sees of one
+// is then the beginning of what he sees of the other; and a run whose floor and endings stay
+// visible is never the shorter one. After an endorsement that let through different values, two runs are
+// not compared any more.
 
 var (
-	pairs = flag.Int("pairs", 6000, "pairs of runs that TestNoninterference compares")
+	pairs = flag.Int("pairs", 10_000, "pairs of runs that TestNoninterference compares")
 	seed  = flag.Uint64("seed", 1, "where TestNoninterference begins")
 )
 
-// observer says which labels somebody sees: a principal those that he may read, a level of trust
-// those at least as trusted (the dual: what is less trusted must not influence it).
+// crowd is a set of observers.
+type crowd uint16
+
+const (
+	seesEve crowd = 1 << iota // a principal sees what he may read
+	seesAnn
+	seesBob
+	seesInternal // a level of trust sees what is at least as trusted: the dual
+	seesUser
+	seesUntagged // somebody who must not see what is tagged so
+	seesUnsecret
+	seesAnnInternal // what both see
+	seesBobUntagged
+	seesEveUser
+	everybody = 1<<iota - 1
+)
+
 type observer struct {
 	name string
-	sees func(label.Label) bool
-}
-
-func reader(p string) observer {
-	return observer{p, func(l label.Label) bool { return l.Readers().Includes(p) }}
+	bit  crowd
 }
 
 var observers = []observer{
-	reader("eve"), reader("ann"), reader("bob"),
-	{"internal", func(l label.Label) bool { return l.Trust() >= label.Internal }},
-	{"user", func(l label.Label) bool { return l.Trust() >= label.User }},
+	{"eve", seesEve}, {"ann", seesAnn}, {"bob", seesBob}, {"internal", seesInternal}, {"user", seesUser},
+	{"not pii", seesUntagged}, {"not secret", seesUnsecret},
+	{"ann and internal", seesAnnInternal}, {"bob and not pii", seesBobUntagged}, {"eve and user", seesEveUser},
 }
 
-// The labels of inputs: incomparable ones among them.
-var (
-	lowLabel = label.New(label.User, label.Public(), nil)
-	niLabels = []label.Label{
-		label.New(label.User, label.Only("ann"), nil),
-		label.New(label.Internal, label.Only("bob"), nil),
-		label.New(label.Untrusted, label.Public(), []string{"pii"}),
-		label.New(label.Untrusted, label.Only("ann", "bob"), nil),
-	}
-)
+func (o observer) sees(l label.Label) bool { return seenBy(l)&o.bit != 0 }
 
-// inputsOf is what a run is given: ints with labels.
-type niInputs struct {
-	s      [3]int64 // s1, s2, s3
-	l      [3]label.Label
-	hl     []int64 // a list whose structure has label hlab
-	hlab   label.Label
-	ml     []int64 // a list whose elements have labels mlab
-	mlab   []label.Label
-	stream []int64 // what recv returns, with labels
-	slab   []label.Label
-}
-
-func randomInputs(r *rand.Rand) niInputs {
-	lab := func() label.Label { return niLabels[r.IntN(len(niLabels))] }
-	in := niInputs{hlab: lab()}
-	for i := range in.s {
-		in.s[i], in.l[i] = r.Int64N(4), lab()
+// seenBy returns who sees what has a label. Together, the observers know its class.
+func seenBy(l label.Label) crowd {
+	var s crowd
+	switch l.Trust() {
+	case label.System, label.User:
+		s = seesUser | seesInternal
+	case label.Internal:
+		s = seesInternal
 	}
-	in.l[2] = in.l[0].Join(in.l[1])
-	for range r.IntN(4) {
-		in.hl = append(in.hl, r.Int64N(4))
-	}
-	for range 3 {
-		l := lab()
-		if r.IntN(3) == 0 {
-			l = lowLabel
-		}
-		in.ml, in.mlab = append(in.ml, r.Int64N(4)), append(in.mlab, l)
-	}
-	for range 12 {
-		l := lab()
-		if r.IntN(2) == 0 {
-			l = lowLabel
-		}
-		in.stream, in.slab = append(in.stream, r.Int64N(3)), append(in.slab, l)
-	}
-	return in
-}
-
-// vary changes what the observer does not see.
-func (in niInputs) vary(r *rand.Rand, o observer) niInputs {
-	out := in
-	for i := range in.s {
-		if !o.sees(in.l[i]) {
-			out.s[i] = r.Int64N(4)
-		}
-	}
-	if !o.sees(in.hlab) {
-		out.hl = nil
-		for range r.IntN(4) {
-			out.hl = append(out.hl, r.Int64N(4))
-		}
-	}
-	vary := func(v []int64, l []label.Label) []int64 {
-		v = append([]int64(nil), v...)
-		for i := range v {
-			if !o.sees(l[i]) {
-				v[i] = r.Int64N(4)
+	if r := l.Readers(); r.IsPublic() {
+		s |= seesEve | seesAnn | seesBob
+	} else {
+		for _, n := range r.Names() {
+			switch n {
+			case "eve":
+				s |= seesEve
+			case "ann":
+				s |= seesAnn
+			case "bob":
+				s |= seesBob
 			}
 		}
-		return v
 	}
-	out.ml, out.stream = vary(in.ml, in.mlab), vary(in.stream, in.slab)
-	return out
-}
-
-func (in niInputs) values() []Input {
-	var out []Input
-	for i, n := range in.s {
-		out = append(out, Input{fmt.Sprintf("s%d", i+1), value.IntOf(n, in.l[i])})
+	if !l.HasTag("pii") {
+		s |= seesUntagged
 	}
-	hl := value.ListOf(lowLabel)
-	hl.Structure = in.hlab
-	for _, n := range in.hl {
-		hl.Items = append(hl.Items, value.IntOf(n, lowLabel))
+	if !l.HasTag("secret") {
+		s |= seesUnsecret
 	}
-	ml := value.ListOf(lowLabel)
-	for i, n := range in.ml {
-		ml.Items = append(ml.Items, value.IntOf(n, in.mlab[i]))
-	}
-	return append(out, Input{"hl", hl}, Input{"ml", ml})
-}
-
-// event is something that crossed the boundary.
-type event struct {
-	pc   label.Label
-	what string
-	v    value.Value
-}
-
-// niHost has four tools. send records; recv returns labelled data, which of it depends on the
-// calls so far; quota reads the record of calls; div fails on zero. All of them are recorded.
-type niHost struct {
-	in     niInputs
-	events []event
-	calls  int64
-	recvd  int
-
-	s       *Session // prints are events in the order of the program
-	printed int
-}
-
-func (h *niHost) flush(prints []Print) {
-	for _, p := range prints[h.printed:] {
-		h.events = append(h.events, event{p.PC, "print", value.StringOf(p.Text, p.Label)})
-	}
-	h.printed = len(prints)
-}
-
-func (h *niHost) Do(_ context.Context, calls []Call) []Result {
-	h.flush(h.s.printed)
-	out := make([]Result, len(calls))
-	for i, c := range calls {
-		if c.Kind == KindBuiltin {
-			continue
-		}
-		args := value.ListOf(label.Bottom())
-		for _, a := range c.Args {
-			args.Items = append(args.Items, a.Value)
-		}
-		h.events = append(h.events, event{c.PC, c.Tool, args})
-		n := h.calls
-		h.calls++
-		deep := args.Deep().Join(c.PC)
-		switch c.Tool {
-		case "quota":
-			out[i].Value = value.BoolOf(n < 3, c.History.Join(c.PC))
-		case "recv":
-			j := h.recvd % len(h.in.stream)
-			h.recvd++
-			out[i].Value = value.IntOf(h.in.stream[j], h.in.slab[j].Join(c.PC).Join(c.History))
-		case "div":
-			a, b := c.Args[0].Value, c.Args[1].Value
-			if a.Kind != value.Int || b.Kind != value.Int || b.Int.Sign() == 0 {
-				out[i].Err = &CallError{Code: "division", Label: deep}
-			} else {
-				out[i].Value = value.IntOf(new(big.Int).Quo(a.Int, b.Int).Int64(), deep)
-			}
-		default:
-			out[i].Value = value.NoneOf(deep)
+	for _, both := range [...][2]crowd{
+		{seesAnn | seesInternal, seesAnnInternal}, {seesBob | seesUntagged, seesBobUntagged}, {seesEve | seesUser, seesEveUser},
+	} {
+		if s&both[0] == both[0] {
+			s |= both[1]
 		}
 	}
-	return out
+	return s
 }
 
-var niTools = []ToolSig{
-	{Name: "send", Params: []string{"x"}}, {Name: "recv"}, {Name: "quota"}, {Name: "div", Params: []string{"a", "b"}},
-}
-
-// trace is a session that has ended.
-type trace struct {
-	events  []event
-	ends    []Outcome
-	globals map[string]value.Value
-	unbound map[string]label.Label
-	floor   label.Label
-}
-
-func runTurns(turns []string, in niInputs) (trace, error) { return runInputs(turns, in.values(), in) }
-
-func runInputs(turns []string, inputs []Input, in niInputs) (trace, error) {
-	h := &niHost{in: in}
-	s, err := NewSession(Config{Host: h, Tools: niTools, Inputs: inputs, Limits: Limits{Steps: 30_000, Calls: 200, Memory: 8 << 20, Depth: 40}})
-	if err != nil {
-		return trace{}, err
-	}
-	h.s = s
-	var tr trace
-	for i, text := range turns {
-		p, err := Compile(fmt.Sprintf("t%d", i+1), []byte(text), s.Env())
-		if err != nil {
-			return trace{}, err
-		}
-		o, err := s.Run(context.Background(), p, lowLabel)
-		if err != nil {
-			return trace{}, err
-		}
-		if o.Status == Crashed {
-			return trace{}, fmt.Errorf("crash: %s", o.Err.Detail)
-		}
-		h.flush(o.Prints)
-		h.printed = 0
-		tr.ends = append(tr.ends, o)
-	}
-	tr.events, tr.floor = h.events, s.Floor()
-	tr.globals, tr.unbound = map[string]value.Value{}, map[string]label.Label{}
-	for n, c := range s.names {
-		if c.v.k == kFunc {
-			tr.globals[n] = value.StringOf(c.v.fn().code.name, s.tab.Label(c.v.lab))
-		} else if v, err := s.Get(n); err == nil {
-			tr.globals[n] = v
-		} else {
-			tr.unbound[n] = s.tab.Label(c.v.lab)
-		}
-	}
-	return tr, nil
-}
-
-// mask writes what of a value an observer sees.
-func mask(b *strings.Builder, v value.Value, o observer) {
-	if !o.sees(v.Label) {
-		b.WriteString("*")
-		return
-	}
-	if v.Scalar() {
-		b.WriteString(v.Text())
-		return
-	}
-	b.WriteString(v.Kind.String())
-	if !o.sees(v.Structure) {
-		b.WriteString("*")
-		return
-	}
-	b.WriteString("(")
-	for i, e := range v.Items {
-		if v.Kind == value.Dict {
-			b.WriteString(v.Keys[i].Text() + ":")
-		}
-		mask(b, e, o)
-		b.WriteString(",")
-	}
-	b.WriteString(")")
-}
-
-func (tr trace) seen(o observer) []string {
-	var out []string
-	for _, e := range tr.events {
-		if o.sees(e.pc) {
-			var b strings.Builder
-			b.WriteString(e.what + " ")
-			mask(&b, e.v, o)
-			out = append(out, b.String())
-		}
-	}
-	return out
-}
-
-// dead reports whether the observer can no longer tell what the run did: its floor, or the
-// label of an ending, is above him. Progress is not promised.
-func (tr trace) dead(o observer) bool {
-	if !o.sees(tr.floor) {
+// sameFor reports whether an observer sees the same of two values.
+func (o observer) sameFor(a, b *value.Value) bool {
+	x, y := seenBy(a.Label), seenBy(b.Label)
+	if (x|y)&o.bit == 0 {
 		return true
 	}
-	for _, e := range tr.ends {
-		if e.Err != nil && (!o.sees(e.Err.Label) || e.Status == Limited) {
-			return true
+	if x != y || a.Kind != b.Kind {
+		return false
+	}
+	if a.Scalar() {
+		switch a.Kind {
+		case value.Bool:
+			return a.Bool == b.Bool
+		case value.Int:
+			return a.Int.Cmp(b.Int) == 0
+		case value.Float:
+			return a.Float == b.Float || a.Float != a.Float && b.Float != b.Float
+		}
+		return a.Str == b.Str
+	}
+	x, y = seenBy(a.Structure), seenBy(b.Structure)
+	if (x|y)&o.bit == 0 {
+		return true
+	}
+	if x != y || len(a.Items) != len(b.Items) {
+		return false
+	}
+	for i := range a.Keys {
+		if !o.sameFor(&a.Keys[i], &b.Keys[i]) {
+			return false
 		}
 	}
-	return false
+	for i := range a.Items {
+		if !o.sameFor(&a.Items[i], &b.Items[i]) {
+			return false
+		}
+	}
+	return true
 }
 
-// differ returns how two runs differ for an observer, or "".
-func differ(a, b trace, o observer) string {
-	x, y := a.seen(o), b.seen(o)
-	for i := range min(len(x), len(y)) {
-		if x[i] != y[i] {
-			return fmt.Sprintf("event %d: %s / %s", i, x[i], y[i])
+// sameEvent reports whether two events that he sees are the same to him.
+func (o observer) sameEvent(a, b *event) bool {
+	if a.who != b.who || a.what != b.what || a.site != b.site || len(a.args) != len(b.args) {
+		return false
+	}
+	if (a.hist|b.hist)&o.bit != 0 && a.hist != b.hist {
+		return false
+	}
+	for i := range a.args {
+		if a.args[i].Name != b.args[i].Name || !o.sameFor(&a.args[i].Value, &b.args[i].Value) {
+			return false
 		}
 	}
-	da, db := a.dead(o), b.dead(o)
-	if !da && len(x) < len(y) || !db && len(y) < len(x) {
-		return fmt.Sprintf("%d / %d events: %q / %q", len(x), len(y), x, y)
+	return true
+}
+
+// next returns the position of the first event from i on that he sees.
+func (o observer) next(events []event, i int) int {
+	for i < len(events) && events[i].who&o.bit == 0 {
+		i++
 	}
-	if da || db {
-		return ""
+	return i
+}
+
+// differ returns how two runs differ for an observer, or "", and whether they were compared to the end.
+func differ(a, b *trace, o observer) (how string, whole bool) {
+	i, j := o.next(a.events, 0), o.next(b.events, 0)
+	for ; i < len(a.events) && j < len(b.events); i, j = o.next(a.events, i+1), o.next(b.events, j+1) {
+		x, y := &a.events[i], &b.events[j]
+		if !o.sameEvent(x, y) {
+			return fmt.Sprintf("event %d: %s\nevent %d: %s", i, x, j, y), true
+		}
+		if x.released != nil && y.released != nil && !o.sameFor(x.released, y.released) {
+			return "", false
+		}
 	}
-	for i := range a.ends {
-		ea, eb := "", ""
-		if e := a.ends[i].Err; e != nil {
-			ea = e.Public()
-			if o.sees(e.Label) {
-				ea += e.Text
+	deadA, deadB := a.dead&o.bit != 0, b.dead&o.bit != 0
+	switch {
+	case !deadA && j < len(b.events):
+		return fmt.Sprintf("the one ended, and the other: %s", &b.events[j]), true
+	case !deadB && i < len(a.events):
+		return fmt.Sprintf("the other ended, and the one: %s", &a.events[i]), true
+	case deadA || deadB:
+		return "", false
+	}
+	if x, y := seenBy(a.s.tab.Label(a.s.history)), seenBy(b.s.tab.Label(b.s.history)); (x|y)&o.bit != 0 && x != y {
+		return "the record of calls is labelled otherwise", true
+	}
+	for n := range a.ends {
+		x, y := a.ends[n].Rises, b.ends[n].Rises
+		if len(x) != len(y) {
+			return fmt.Sprintf("turn %d: the floor rose %d / %d times", n, len(x), len(y)), true
+		}
+		for k := range x {
+			if x[k].Site != y[k].Site || seenBy(x[k].Floor) != seenBy(y[k].Floor) {
+				return fmt.Sprintf("turn %d: the floor rose: %v / %v", n, x[k], y[k]), true
 			}
 		}
-		if e := b.ends[i].Err; e != nil {
-			eb = e.Public()
-			if o.sees(e.Label) {
-				eb += e.Text
-			}
-		}
-		if ea != eb {
-			return fmt.Sprintf("turn %d ended: %q / %q", i+1, ea, eb)
+	}
+	return o.differHeap(a, b), true
+}
+
+func (e *event) String() string {
+	s := fmt.Sprintf("%s:%d:%d: %s pc=%s", e.site.File, e.site.Line, e.site.Column, e.what, e.pc)
+	for _, a := range e.args {
+		s += fmt.Sprintf(" %s=%s:%s", a.Name, a.Value.Text(), a.Value.Label)
+		if !a.Value.Scalar() {
+			s += fmt.Sprintf(":%s", a.Value.Structure)
 		}
 	}
-	for n := range a.globals {
-		if s := differName(a, b, n, o); s != "" {
-			return s
+	return s
+}
+
+// differHeap compares the names of two sessions that have ended.
+func (o observer) differHeap(a, b *trace) string {
+	for n, c := range a.s.names {
+		d := b.s.names[n]
+		if d == nil {
+			return "global " + n + " is in one session only"
 		}
-	}
-	for n := range b.globals {
-		if s := differName(a, b, n, o); s != "" {
-			return s
+		if !o.sameVal(a, b, c.v, d.v, 0) {
+			return fmt.Sprintf("global %s: %s / %s", n, show(a, c.v), show(b, d.v))
 		}
 	}
 	return ""
 }
 
-func differName(a, b trace, n string, o observer) string {
-	show := func(tr trace) string {
-		var s strings.Builder
-		if v, ok := tr.globals[n]; ok {
-			mask(&s, v, o)
-		} else if o.sees(tr.unbound[n]) {
-			s.WriteString("unbound")
-		} else {
-			s.WriteString("*")
-		}
-		return s.String()
-	}
-	if x, y := show(a), show(b); x != y {
-		return fmt.Sprintf("global %s: %s / %s", n, x, y)
-	}
-	return ""
+func show(tr *trace, v val) string {
+	text := "?"
+	_ = tr.s.thread(context.Background(), label.BottomID).protect(func(t *thread) {
+		text = t.repr(v) + fmt.Sprintf(":%s:%s", tr.s.tab.Label(v.lab), tr.s.tab.Label(t.structure(v)))
+	})
+	return text
 }
 
-// campaign compares n pairs from a seed on. It returns the first counter-example, and how
-// many pairs stayed visible to their observer to the end.
-func campaign(n int, seed uint64) (found string, done, alive int, err error) {
-	for done < n {
-		r := rand.New(rand.NewPCG(seed, 7))
-		g := &gen{Rand: r}
-		turns := g.programs()
-		in := randomInputs(r)
-		a, err := runTurns(turns, in)
+func (tr *trace) sees(id label.ID) crowd {
+	s, ok := tr.seen[id.Class()]
+	if !ok {
+		s = seenBy(tr.s.tab.Label(id))
+		tr.seen[id.Class()] = s
+	}
+	return s
+}
+
+// sameVal is sameFor in the heaps of two sessions.
+func (o observer) sameVal(a, b *trace, v, w val, depth int) bool {
+	x, y := a.sees(v.lab), b.sees(w.lab)
+	if (x|y)&o.bit == 0 || depth > 8 {
+		return true
+	}
+	if x != y || v.k != w.k {
+		return false
+	}
+	all := func(x, y []val) bool {
+		if len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !o.sameVal(a, b, x[i], y[i], depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	structure := func(s, t label.ID) (same, hidden bool) {
+		x, y := a.sees(s), b.sees(t)
+		return x == y, (x|y)&o.bit == 0
+	}
+	switch v.k {
+	case kString, kBytes:
+		return v.str() == w.str()
+	case kBig:
+		return v.bigInt().Cmp(w.bigInt()) == 0
+	case kTuple:
+		return all(v.tuple().items, w.tuple().items)
+	case kList:
+		same, hidden := structure(v.list().st, w.list().st)
+		return hidden || same && all(v.list().items, w.list().items)
+	case kDict, kSet:
+		same, hidden := structure(v.dict().st, w.dict().st)
+		return hidden || same && all(entriesOf(v.dict()), entriesOf(w.dict()))
+	case kStruct:
+		return strings.Join(v.record().names, " ") == strings.Join(w.record().names, " ") && all(v.record().items, w.record().items)
+	case kRange:
+		return *v.rng() == *w.rng()
+	case kSeq:
+		return *v.seq() == *w.seq()
+	case kBuiltin:
+		f, g := v.builtin(), w.builtin()
+		return f.name == g.name && all([]val{f.recv}, []val{g.recv})
+	case kFunc:
+		f, g := v.fn(), w.fn()
+		return f.code == g.code && all(f.defaults, g.defaults) && all(cellsOf(f), cellsOf(g))
+	case kModule:
+		return v.module().name == w.module().name
+	}
+	return v.n == w.n
+}
+
+func entriesOf(d *dict) []val {
+	var out []val
+	d.each(func(k, v val) bool {
+		out = append(out, k, v)
+		return true
+	})
+	return out
+}
+
+func cellsOf(f *function) []val {
+	var out []val
+	for _, c := range f.free {
+		out = append(out, c.v)
+	}
+	return out
+}
+
+// tally is what a campaign has done.
+type tally struct {
+	pairs, alive int // runs compared with another; those of them that stayed visible to their observer to the end
+	programs     int
+	compared     int // a pair may be compared for several observers
+}
+
+// counterexample says for whom two runs differ.
+type counterexample struct {
+	seed     uint64
+	observer observer
+	how      string
+	turns    []string // without the prelude
+	authors  []label.Label
+	a, b     niInputs
+}
+
+func (c *counterexample) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d, observer %s: %s\n", c.seed, c.observer.name, c.how)
+	for i := range c.a.g {
+		x, y := c.a.g[i], c.b.g[i]
+		if !x.lab.Equal(lowLabel) || !slices.Equal(x.vals, y.vals) {
+			fmt.Fprintf(&b, "input %d: %v / %v %s\n", i, x.vals, y.vals, x.lab)
+		}
+	}
+	if c.authors != nil {
+		fmt.Fprintf(&b, "authors: %v\n", c.authors)
+	}
+	b.WriteString(strings.Join(c.turns, "---\n"))
+	return b.String()
+}
+
+// try runs one random program on several inputs.
+func (n *tally) try(r *rand.Rand, seed uint64) (*counterexample, error) {
+	g := &gen{Rand: r}
+	turns := g.programs()
+	p, err := compileTurns(turns, inputNames)
+	if err != nil {
+		return nil, fmt.Errorf("seed %d: %w\n%s", seed, err, strings.Join(turns, "---\n"))
+	}
+	var authors []label.Label
+	if r.IntN(20) == 0 {
+		for range len(turns) - 1 {
+			authors = append(authors, lowLabel)
+		}
+		authors = append(authors, niLabels[r.IntN(len(niLabels))].Join(lowLabel))
+	}
+	n.programs++
+	base := randomInputs(r)
+	a, err := p.runGiven(&base, authors)
+	for _, o := range observers {
 		if err != nil {
-			return "", done, alive, fmt.Errorf("seed %d: %w\n%s", seed, err, strings.Join(turns, "---\n"))
+			return nil, fmt.Errorf("seed %d: %w\n%s", seed, err, strings.Join(turns, "---\n"))
 		}
-		for _, o := range observers {
-			other := in.vary(r, o)
-			b, err := runTurns(turns, other)
-			if err != nil {
-				return "", done, alive, fmt.Errorf("seed %d: %w\n%s", seed, err, strings.Join(turns, "---\n"))
+		if a.dead&o.bit != 0 && r.IntN(4) > 0 {
+			continue
+		}
+		other, who := base.vary(r, o)
+		if who == 0 {
+			continue
+		}
+		var b *trace
+		if b, err = p.runGiven(&other, authors); err != nil {
+			continue
+		}
+		n.pairs++
+		for _, p := range observers {
+			if who&p.bit != 0 {
+				continue
 			}
-			done++
-			if !a.dead(o) && !b.dead(o) {
-				alive++
+			how, whole := differ(a, b, p)
+			if how != "" {
+				return &counterexample{seed, p, how, turns[1:], authors, base, other}, nil
 			}
-			if d := differ(a, b, o); d != "" {
-				return fmt.Sprintf("seed %d, observer %s: %s\ninputs %+v\nor     %+v\n%s", seed, o.name, d, in.s, other.s, strings.Join(turns, "---\n")), done, alive, nil
+			n.compared++
+			if p == o && whole {
+				n.alive++
 			}
 		}
-		seed++
 	}
-	return "", done, alive, nil
+	return nil, err
+}
+
+// campaign compares pairs from a seed on until it finds a counter-example.
+func (n *tally) campaign(pairs int, seed uint64) (*counterexample, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // little is alive, and much is made
+	for ; n.pairs < pairs; seed++ {
+		if c, err := n.try(rand.New(rand.NewPCG(seed, 7)), seed); c != nil || err != nil {
+			return c, err
+		}
+	}
+	return nil, nil
 }
 
 func TestNoninterference(t *testing.T) {
 	start := time.Now()
-	found, done, alive, err := campaign(*pairs, *seed)
+	var n tally
+	found, err := n.campaign(*pairs, *seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found != "" {
-		t.Fatalf("after %d pairs: %s", done, found)
+	if found != nil {
+		found.shrink()
+		t.Fatalf("after %d pairs: %s", n.pairs, found)
 	}
-	t.Logf("%d pairs, %d %% of them visible to the end, in %v", done, 100*alive/done, time.Since(start).Round(time.Millisecond))
-	if alive*10 < done {
-		t.Errorf("only %d of %d pairs stayed visible to the end: the test says little", alive, done)
+	took := time.Since(start)
+	t.Logf("%d pairs of %d programs, %d %% of them visible to the end, %d comparisons, in %v: %.0f pairs a second",
+		n.pairs, n.programs, 100*n.alive/n.pairs, n.compared, took.Round(time.Millisecond), float64(n.pairs)/took.Seconds())
+	if n.alive*10 < n.pairs*4 {
+		t.Errorf("only %d of %d pairs stayed visible to the end: the test says little", n.alive, n.pairs)
 	}
+}
+
+// bytesSource makes random numbers of a fuzzer's input.
+type bytesSource struct{ b []byte }
+
+func (s *bytesSource) Uint64() uint64 {
+	if len(s.b) == 0 {
+		return 0
+	}
+	x := uint64(s.b[0]) << 56
+	s.b = s.b[1:]
+	return x
+}
+
+func FuzzNoninterference(f *testing.F) {
+	for i := range uint64(16) {
+		r := rand.New(rand.NewPCG(i, 9))
+		b := make([]byte, 400)
+		for j := range b {
+			b[j] = byte(r.Uint32())
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var n tally
+		found, err := n.try(rand.New(&bytesSource{b}), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found != nil {
+			found.shrink()
+			t.Fatal(found)
+		}
+	})
 }

@@ -184,7 +184,7 @@ func (t *thread) index(x, y val, p pos) val {
 	case kDict:
 		d := x.dict()
 		t.at = p
-		i := t.find(d, y, t.hash(y))
+		i := t.find(d, y, t.hash(y.with(l)))
 		l = t.under(l, d.st)
 		if y.k >= kTuple {
 			l = t.under(l, t.deepLabel(y))
@@ -257,7 +257,7 @@ func (t *thread) setIndex(x, y, v val, p pos) {
 		if y.k == kBig || uint64(i) >= uint64(n) {
 			panic(t.fail(p, l, "range", "list index %s out of range [%d:%d]", t.short(y), -n, n-1))
 		}
-		t.mutable(o.iters, "assign to element of", x, p)
+		t.mutable(o.iters, "assign to element of", x.with(l), p) // where the index is not in range there is another error
 		w := t.under(t.write(&o.st, x.lab, p), y.lab)
 		v.lab = t.join(v.lab, w)
 		o.st = t.under(o.st, y.lab)
@@ -265,12 +265,9 @@ func (t *thread) setIndex(x, y, v val, p pos) {
 	case kDict:
 		d := x.dict()
 		t.at = p
-		h := t.hash(y)
+		h := t.hash(y.with(l))
 		t.mutable(d.iters, "insert into", x, p)
-		kl := t.tab.Control(y.lab)
-		if y.k >= kTuple {
-			kl = t.tab.Control(t.deepLabel(y))
-		}
+		kl := t.keyLab(y)
 		w := t.write(&d.st, x.lab, p)
 		v.lab = t.join(t.join(v.lab, w), kl)
 		d.st = t.join(d.st, kl)
@@ -280,6 +277,14 @@ func (t *thread) setIndex(x, y, v val, p pos) {
 	default:
 		panic(t.fail(p, t.join(x.lab, y.lab), "type", "%s value does not support item assignment", x.typeName()))
 	}
+}
+
+// keyLab is the label of which key a key is: of all that is in it.
+func (t *thread) keyLab(k val) label.ID {
+	if k.k >= kTuple {
+		return t.tab.Control(t.deepLabel(k))
+	}
+	return t.tab.Control(k.lab)
 }
 
 // mutable refuses to change a container that a loop iterates over.

@@ -49,7 +49,9 @@ func (t *thread) permitSlow(def *builtinDef, l label.ID, class label.ClassID) {
 			Kind: KindBuiltin, Tool: decided[def.index],
 			Args: []Arg{{"args", value.NoneOf(t.tab.Label(l).WithoutSources())}},
 		}, l).Err; err != nil {
-			panic(t.refused(err))
+			e := t.refused(err)
+			e.lab = t.join(e.lab, l)
+			panic(e)
 		}
 		if p.more == nil {
 			p.more = map[permitKey]struct{}{}

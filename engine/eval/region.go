@@ -169,6 +169,7 @@ func (s *summary) add(n star.Node, inLoop bool) exits {
 	case *star.CallExpr:
 		s.call(n, inLoop)
 	case *star.ForClause:
+		s.target(n.Vars, false) // a closure may keep them
 		s.add(n.X, inLoop)
 	case star.Expr:
 		s.operands(n, inLoop)

@@ -19,7 +19,7 @@ func runSorted(t *thread, c *call) val {
 	if c.has(1) {
 		key = c.args[1]
 	}
-	l = t.sort(c, items, key, reverse, l)
+	l = t.sort(c, items, key, reverse, l, t.join(v.lab, t.structure(v)))
 	out.st = l
 	t.permitLabel(c.def, l)
 	return listVal(out, t.pc)
@@ -30,8 +30,9 @@ type sortItem struct {
 	i      int
 }
 
-// sort sorts items in place, by key if that is a function, and returns l joined with all that was compared.
-func (t *thread) sort(c *call, items []val, key val, reverse bool, l label.ID) label.ID {
+// sort sorts items in place, by key if that is a function, and returns l joined with all that was compared. many is
+// the label of how many items there are.
+func (t *thread) sort(c *call, items []val, key val, reverse bool, l, many label.ID) label.ID {
 	n := int64(len(items))
 	t.allocN(n, 2*valSize+8)
 	rows := make([]sortItem, n)
@@ -50,7 +51,7 @@ func (t *thread) sort(c *call, items []val, key val, reverse bool, l label.ID) l
 		t.hold(listVal(keys, label.BottomID))
 		for i, v := range items {
 			t.charge(1)
-			k := t.call(key, v.with(t.join(v.lab, l)))
+			k := t.callUnder(many, key, v.with(t.join(v.lab, l)))
 			t.append(keys, k)
 			rows[i].key = k
 		}
@@ -161,13 +162,13 @@ func (t *thread) extreme(c *call, want int) val {
 		panic(t.errorf(t.shallow(c), "argument", "%s requires at least one positional argument", c.def.name))
 	}
 	items := c.args
-	l := t.shallow(c)
+	l, many := t.shallow(c), label.BottomID // many: of how many items there are
 	if len(c.args) == 1 {
 		v := c.args[0]
 		if !t.iterable(v) {
 			panic(t.badArg(c, "%s value is not iterable", v.typeName()))
 		}
-		items = t.elements(v)
+		items, many = t.elements(v), t.join(v.lab, t.structure(v))
 	}
 	held := listVal(&list{items: items}, label.BottomID)
 	t.hold(held)
@@ -182,7 +183,7 @@ func (t *thread) extreme(c *call, want int) val {
 		if key.k == kUnbound || key.k == kNone {
 			return v
 		}
-		k := t.call(key, v.with(t.join(v.lab, l)))
+		k := t.callUnder(many, key, v.with(t.join(v.lab, l)))
 		l = t.join(l, k.lab)
 		return k
 	}

@@ -16,7 +16,10 @@ import (
 	"callgate/engine/value"
 )
 
-var update = flag.Bool("update", false, "write what the vectors give into their files")
+var (
+	update    = flag.Bool("update", false, "write what the vectors give into their files")
+	vectorDir = flag.String("vectors", "../../spec/vectors/flow", "the folder of the vectors")
+)
 
 // A vector of spec/vectors/flow is a txtar archive: its comment names the rule; "inputs" has a line for
 // each input, its values separated by |, then its label; "1.star", "2.star" … are the turns; "want"
@@ -111,18 +114,20 @@ func parseInput(s string, l label.Label) value.Value {
 }
 
 // story tells what happened, with labels.
-func story(tr trace) string {
+func story(tr *trace) string {
 	var b strings.Builder
 	for _, e := range tr.events {
-		fmt.Fprintf(&b, "%s pc=%s", e.what, e.pc)
-		items := []value.Value{e.v}
-		if e.v.Kind == value.List && e.what != "print" {
-			items = e.v.Items
+		if e.asked || e.ended {
+			continue
 		}
-		for _, a := range items {
-			fmt.Fprintf(&b, " %s:%s", a.Text(), a.Label)
-			if !a.Scalar() {
-				fmt.Fprintf(&b, ":%s", a.Structure)
+		fmt.Fprintf(&b, "%s pc=%s", e.what, e.pc)
+		for _, a := range e.args {
+			fmt.Fprintf(&b, " %s:%s", a.Value.Text(), a.Value.Label)
+			if !a.Value.Scalar() {
+				fmt.Fprintf(&b, ":%s", a.Value.Structure)
+			}
+			if e.what == "print" {
+				break // the text has it all
 			}
 		}
 		b.WriteString("\n")
@@ -134,12 +139,29 @@ func story(tr trace) string {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "floor %s\n", tr.floor)
+	fmt.Fprintf(&b, "floor %s\n", tr.s.Floor())
 	return b.String()
 }
 
+// vectorInputs are what the tools of vectors answer.
+func vectorInputs() *niInputs {
+	in := &niInputs{}
+	for i := range in.g {
+		in.g[i] = group{lowLabel, []int64{1}}
+	}
+	for i := range 8 {
+		in.g[gStream+i].vals = []int64{[]int64{1, 0, 2}[i%3]}
+	}
+	for i := range 3 {
+		in.g[gKind+i] = group{label.New(label.Internal, label.Public(), nil), []int64{int64(i)}}
+		in.g[gBody+i] = group{label.New(label.Untrusted, label.Public(), nil), []int64{int64(i)}}
+	}
+	in.g[gInbox].vals = []int64{0, 1, 2}
+	return in
+}
+
 func TestFlowVectors(t *testing.T) {
-	paths, err := filepath.Glob("../../spec/vectors/flow/*.txtar")
+	paths, err := filepath.Glob(filepath.Join(*vectorDir, "*.txtar"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no vectors: %v", err)
 	}
@@ -150,14 +172,22 @@ func TestFlowVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := parseVector(t, a)
-			var traces []trace
+			var names []string
+			for _, in := range v.inputs {
+				names = append(names, in.name)
+			}
+			p, err := compileTurns(v.turns, names)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var traces []*trace
 			var chosen [][]int
 			for n := 0; ; n++ {
 				in, index, ok := v.choose(n)
 				if !ok {
 					break
 				}
-				tr, err := runInputs(v.turns, in, niInputs{stream: []int64{1, 0, 2}, slab: []label.Label{lowLabel, lowLabel, lowLabel}})
+				tr, err := p.run(in, vectorInputs())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -188,7 +218,7 @@ func TestFlowVectors(t *testing.T) {
 						if !hidden {
 							continue
 						}
-						if d := differ(traces[j], traces[i], o); d != "" {
+						if d, _ := differ(traces[j], traces[i], o); d != "" {
 							t.Errorf("%s can tell %v from %v: %s", o.name, chosen[j], chosen[i], d)
 						}
 					}

@@ -1,0 +1,173 @@
+package eval
+
+import (
+	"slices"
+	"strings"
+
+	star "go.starlark.net/syntax"
+
+	"callgate/engine/syntax"
+)
+
+// fails reports how the two runs still differ for the observer; "" also if the program no longer compiles.
+func (c *counterexample) fails() string {
+	for i := range c.a.g {
+		if x, y := c.a.g[i], c.b.g[i]; !slices.Equal(x.vals, y.vals) && c.observer.sees(x.lab) {
+			return ""
+		}
+	}
+	p, err := compileTurns(append([]string{prelude}, c.turns...), inputNames)
+	if err != nil {
+		return ""
+	}
+	a, err := p.runGiven(&c.a, c.authors)
+	if err != nil {
+		return ""
+	}
+	b, err := p.runGiven(&c.b, c.authors)
+	if err != nil {
+		return ""
+	}
+	how, _ := differ(a, b, c.observer)
+	return how
+}
+
+// shrink makes a counter-example small: statements, inputs, then expressions.
+func (c *counterexample) shrink() {
+	keep := func(d counterexample) bool {
+		how := d.fails()
+		if how != "" {
+			d.how = how
+			*c = d
+		}
+		return how != ""
+	}
+	for tries := 0; tries < 30; tries++ {
+		before := len(strings.Join(c.turns, "\n"))
+		for i := len(c.turns) - 1; i >= 0 && len(c.turns) > 1; i-- {
+			d := *c
+			d.turns = slices.Delete(slices.Clone(c.turns), i, i+1)
+			if len(d.authors) > i+1 {
+				d.authors = slices.Delete(slices.Clone(d.authors), i+1, i+2)
+			}
+			keep(d)
+		}
+		for i := range c.turns {
+			for at := 0; at < len(strings.Split(c.turns[i], "\n")); at++ {
+				for _, smaller := range withoutLine(c.turns[i], at) {
+					d := *c
+					d.turns = slices.Clone(c.turns)
+					d.turns[i] = smaller
+					if keep(d) {
+						at--
+						break
+					}
+				}
+			}
+		}
+		for i := range c.a.g {
+			d := *c
+			d.b.g[i].vals = d.a.g[i].vals
+			keep(d)
+			d = *c
+			d.a.g[i].lab, d.b.g[i].lab = lowLabel, lowLabel
+			keep(d)
+			for _, l := range niLabels {
+				if c.a.g[i].lab.Equal(lowLabel) || c.a.g[i].lab.Equal(niLabels[0]) {
+					break
+				}
+				d = *c
+				d.a.g[i].lab, d.b.g[i].lab = l, l
+				if keep(d) {
+					break
+				}
+			}
+		}
+		d := *c
+		if d.authors = nil; keep(d) {
+			continue
+		}
+		for i := range c.turns {
+			c.shrinkExprs(i, keep)
+		}
+		if len(strings.Join(c.turns, "\n")) >= before {
+			return
+		}
+	}
+}
+
+// withoutLine returns the program without line i and what is indented deeper below it, and with that in its place.
+func withoutLine(text string, i int) []string {
+	lines := strings.Split(text, "\n")
+	depth := func(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
+	end := i + 1
+	for end < len(lines) && (lines[end] == "" && end < len(lines)-1 || depth(lines[end]) > depth(lines[i])) {
+		end++
+	}
+	out := []string{strings.Join(slices.Concat(lines[:i], lines[end:]), "\n")}
+	if end > i+1 {
+		body := slices.Clone(lines[i+1 : end])
+		for j, s := range body {
+			body[j] = strings.TrimPrefix(s, "  ")
+		}
+		out = append(out, strings.Join(slices.Concat(lines[:i], body, lines[end:]), "\n"))
+	}
+	return out
+}
+
+// shrinkExprs puts parts of expressions, or constants, in their place.
+func (c *counterexample) shrinkExprs(i int, keep func(counterexample) bool) {
+again:
+	for {
+		text := c.turns[i]
+		f, err := syntax.Parse("x", []byte(text), syntax.Limits{})
+		if err != nil {
+			return
+		}
+		starts := []int{0}
+		for j := range text {
+			if text[j] == '\n' {
+				starts = append(starts, j+1)
+			}
+		}
+		at := func(p star.Position) int { return starts[p.Line-1] + int(p.Col) - 1 }
+		source := func(n star.Node) string {
+			from, to := n.Span()
+			return text[at(from):at(to)]
+		}
+		var smaller []string
+		star.Walk(f, func(n star.Node) bool {
+			e, ok := n.(star.Expr)
+			if !ok {
+				return true
+			}
+			from, to := e.Span()
+			whole := source(e)
+			put := func(s string) {
+				if len(s) < len(whole) {
+					smaller = append(smaller, text[:at(from)]+s+text[at(to):])
+				}
+			}
+			for _, s := range []string{"0", "1", "[]", "{}", "''", "s1", "l0", "True"} {
+				put(s)
+			}
+			star.Walk(e, func(m star.Node) bool {
+				if x, ok := m.(star.Expr); ok && m != n {
+					put(source(x))
+				}
+				return m != nil
+			})
+			return true
+		})
+		slices.SortStableFunc(smaller, func(a, b string) int { return len(a) - len(b) })
+		for _, s := range smaller {
+			d := *c
+			d.turns = slices.Clone(c.turns)
+			d.turns[i] = s
+			if keep(d) {
+				continue again
+			}
+		}
+		return
+	}
+}

@@ -1,7 +1,7 @@
 package eval
 
-// simple are statements of one line, and short ones that guard an operation.
-var simple = templatesOf(
+// simpleStmts are statements of one line, and short ones that guard an operation.
+var simpleStmts = templatesOf(
 	"send($I)", "send($I)", "send($T)", "send($L)", "send($A)", "send($A)", "send($B)", "send(#L)", "send(#D)", "send(#E)", "send(#I)", "send(x = $A)", "send($A, $I)", "send(*($L[:2]))", "send(*$P)", "send(**{'x': $A})", "send($D)", "send($E)", "send($K)", "send($P)", "send($V)",
 	"print($A)", "print($A, $I)", "print($I, $T, sep = $T)", "print(*($L[:2]))", "print($T, end = $T)",
 	"@I = $I", "@I = $I", "@I = $I", "@L = $L", "@L = $L", "@D = $D", "@E = $E", "@T = $T", "@K = $K", "@P = $P", "@V = $V", "@L = $R",
@@ -17,13 +17,13 @@ var simple = templatesOf(
 	"send([f() for f in fs])", "fs.append(lambda: $I)", "pass", "send(later($B))", "send(c0($I))", "send(rec($S))",
 )
 
-// outer are for the top level alone, where their names are global.
-var outer = templatesOf(
+// outerStmts are for the top level alone, where their names are global.
+var outerStmts = templatesOf(
 	"u0 = $I", "u1 = $I", "fs = [(lambda: z) for z in $L[:2]]", "c1 = make($I)", "c0 = counter()", "n0 = $I", "g0 = f0 if $B else f1", "if $B: u0 = 1", "send(u0)",
 )
 
-// known are shapes that leaked under earlier rules.
-var known = templatesOf(
+// leakStmts are shapes that leaked under earlier rules.
+var leakStmts = templatesOf(
 	"n0 = 0\nfor n1 in ml:\n  if $B: break\n  n0 += 1\nsend(n0)",
 	"n0 = 0\nfor n1 in $L:\n  if $B: continue\n  n0 += 1\nsend(n0)",
 	"n0 = 0\nfor n1 in [1, 2]:\n  n0 = n1\n  if $B: continue\n  break\nsend(n0)",
@@ -87,16 +87,16 @@ var known = templatesOf(
 	"$W.add($I)\nsend(#W)\nsend(len(#W))",
 )
 
-// compound are statements with blocks.
-var compound = templatesOf(
+// blockStmts are statements with blocks.
+var blockStmts = templatesOf(
 	"if $B:\n`", "if $B:\n`", "if $B:\n`else:\n`", "if $B:\n`elif $B:\n`else:\n`",
 	"for @I in $L[:3]:\n`", "for @I in range($S):\n`", "for @I in $D.keys()[:3]:\n`", "for (@I, @I) in $D.items()[:3]:\n`", "for @I in sorted($E)[:3]:\n`", "for (@I, @I) in enumerate($L[:3]):\n`", "for @T in $U[:3]:\n`", "for #M[$I] in $L[:2]:\n`", "for @I in #R:\n`",
 	"while #R:\n  pop(#R)\n`", "n0 = 0\nwhile n0 < $S:\n  n0 += 1\n`", "while $B:\n  if pop(l0) == 0: break\n`",
 	"for @I in $E:\n`",
 )
 
-// enders are statements that may end the program.
-var enders = templatesOf(
+// enderStmts are statements that may end the program.
+var enderStmts = templatesOf(
 	"fail($A)", "fail('x', $I)", "done($A)", "done()", "send(int($T))", "send(7 // $I)", "send(7 % $I)", "send(7 / $I)", "send($L[$I])", "send($D[$I])", "send($K[$T])", "send($P[$I])", "send($T[$I])", "send($T.index($T))", "send($T.rindex($T))", "send($L.index($I))", "send({$I: 1, $I: 2})", "send({$I: 1, 1: 2})", "send($A + $A)", "send($A < $A)", "send($A[$A])", "send($A in $A)", "$A[$A] = 1", "send(-$A)",
 	"$R.remove($I)", "$R.pop($I)", "$R.pop()", "$M.pop($I)", "$M.popitem()", "$W.pop()", "$W.remove($I)", "(@I, @I) = $L", "[@I] = $A", "f0($I)", "f0($I, $R, $M, $I)", "f0(*$L)", "f3($I, $I)", "k1(*$L)", "f0(**$K)", "(lambda x: x)(*$L)", "dict([$L])", "dict($A)", "set([$A, $A])", "set($A)", "{$A: 1}", "{z: 1 for z in [$A, $A]}", "{($A, 1): 1}", "{$A: 1}[$A]", "(d0 if $B else l0)[[0]]", "(d0 if $B else l0)[[0]] = 1",
 	"send(max($L))", "send(min($L, key = $F))", "send(max([0, $I], key = lambda z: ($b and 'a') or 1))", "send(sorted([$A, $A]))", "send(sorted([1, 2], key = lambda z: ($b and 'a') or 1))", "send(chr($I - 2))", "send(ord($T))", "send(json.decode($T))", "send(json.encode([$A, $F]))", "send('%d' % $A)", "send('%s' % $P)", "send('%s %s' % ($I,))", "send('{}{}'.format(*$L))", "send('{a}'.format(**$K))", "send(getattr($V, $T))", "send($V.zz)", "send($F)", "send([$A, $F])", "send([len] if $B else [1])", "send(v0.b if $B else len)", "send(float($T))", "send(int($T, $I))", "send(int($G))", "send(abs($A))", "send(len($A))", "send(bytes($A))", "send(list($A))", "send(($A).zz)", "send(reversed($A))", "send(enumerate($A))", "send(zip($A, $A))", "send($T.join($A))", "send($T.split($T))", "send($T * $A)", "send($A * $A)", "send($A[$A:$A])", "send(hash($A))", "send($A | $A)", "send(struct(**$K))", "send(any($A))", "send(range($A))", "send(getattr($A, $T))",

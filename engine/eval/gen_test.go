@@ -217,13 +217,13 @@ func (g *gen) stmt() {
 		g.write("return ")
 		g.expr('I')
 	case n < 10 && !g.fn:
-		g.fill(outer[g.IntN(len(outer))])
+		g.fill(outerStmts[g.IntN(len(outerStmts))])
 	case n < 70 || g.depth > 2:
-		g.fill(simple[g.IntN(len(simple))])
+		g.fill(simpleStmts[g.IntN(len(simpleStmts))])
 	case n < 84:
-		g.fill(known[g.IntN(len(known))])
+		g.fill(leakStmts[g.IntN(len(leakStmts))])
 	default:
-		g.fill(compound[g.IntN(len(compound))])
+		g.fill(blockStmts[g.IntN(len(blockStmts))])
 		return // ends its own line
 	}
 	g.write("\n")
@@ -257,7 +257,7 @@ func (g *gen) statements(n int) {
 	}
 	if g.chance(15) {
 		g.left = g.size()
-		g.fill(enders[g.IntN(len(enders))])
+		g.fill(enderStmts[g.IntN(len(enderStmts))])
 		g.write("\n")
 	}
 }

@@ -50,6 +50,8 @@ type RunOptions struct {
 	// Author is the label of who wrote the agent's program; nil: as trusted as the agent's file. A model's
 	// programs have the label of what it was shown.
 	Author *label.Label
+
+	inspect func(*engine.Session) // before the run ends; nil: nothing looks
 }
 
 // Result is how a run ended.
@@ -87,7 +89,7 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 	}
 	e, err := engine.New(engine.Config{
 		Agent: a.Spec.Meta.Name, Digest: a.Spec.Digest, Mode: a.Spec.Mode, Principal: a.principal,
-		Tools: a.tools, Known: a.known, PDP: a.Root, Store: a.opts.Store, Approver: a.opts.Approver, Clock: a.opts.Clock,
+		Tools: a.tools, Known: a.known, PDP: a.decider(), Store: a.opts.Store, Approver: a.opts.Approver, Clock: a.opts.Clock,
 		Limits: Limits(a.Spec.Limits), Meter: Meter(a.Spec), Reveal: a.Spec.Observe == "reveal" || a.Spec.Observe == "policy",
 		Watch: a.opts.Watch,
 	})
@@ -110,6 +112,9 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 	}
 	if r.out.Answer != nil && r.out.Status != engine.Done {
 		r.out.Answer = nil
+	}
+	if o.inspect != nil {
+		o.inspect(s)
 	}
 	ended := s.End(ctx, engine.Ending{Status: r.out.Status, Answer: r.out.Answer, Reason: r.out.Reason})
 	return r.out, errors.Join(err, ended)

@@ -43,6 +43,7 @@ type Agent struct {
 	model     model.Model
 	program   string // text of main.star, in mode program
 	principal policies.Principal
+	pdp       policies.PDP // in place of Root; nil: Root
 	opts      Options
 	closers   []func() error
 }
@@ -275,6 +276,13 @@ func toolSchema(t *builtins.Tool) policies.ToolSchema {
 		s.Params = append(s.Params, policies.ParamSchema{Name: p.Name, Schema: p.Schema, Required: p.Required, Sink: p.Sink, Sinks: p.Sinks})
 	}
 	return s
+}
+
+func (a *Agent) decider() policies.PDP {
+	if a.pdp != nil {
+		return a.pdp
+	}
+	return a.Root
 }
 
 // Tools returns the tools granted to the agent.

@@ -37,3 +37,12 @@ type Step struct {
 	Pos    spec.Position // of the part, if it is known
 	Below  []Step        // why a helper that the part uses did not hold
 }
+
+// BuiltIn lists the ids of the reasons that are no policy's: the flow rule's, and those of combining.
+func BuiltIn() []string {
+	return []string{
+		FlowRecipient, FlowAccount, FlowURL, FlowPath, FlowWord, FlowQuery, FlowContent, FlowModel, FlowReaders, FlowSecret,
+		FlowControl, FlowControlRead, FlowState, FlowEndorse, FlowDeclassify, FlowSink,
+		CoreNoAllow, CoreError, CoreObligation,
+	}
+}

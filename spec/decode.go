@@ -30,7 +30,8 @@ func digest(text []byte) string {
 }
 
 func (f *file) meta(n *node) Meta {
-	m := Meta{Name: n.get("metadata").get("name").str(), Pos: f.kindPos(n)}
+	name := n.get("metadata").get("name")
+	m := Meta{Name: name.str(), Pos: f.kindPos(n), Named: name.at()}
 	if labels := n.get("metadata").get("labels"); labels != nil && labels.kind == mapNode {
 		m.Labels = map[string]string{}
 		for i, k := range labels.keys {
@@ -457,7 +458,7 @@ func (f *file) textOrFile(n *node) string {
 // include reads a text file.
 func (f *file) include(ref *node) string {
 	path := f.resolve(ref).Path
-	text, err := readText(opener(path), maxFile)
+	text, err := f.contents(path)
 	if err != nil {
 		f.problem(ref.pos, "", "%s: %v", path, err)
 		return ""

@@ -100,7 +100,7 @@ spec:
 	at := func(line, column int) Position { return Position{"in/agent.yaml", line, column} }
 	empty := ""
 	want := &Agent{
-		Meta:         Meta{Name: "inbox", Labels: map[string]string{"team": "finance"}, Pos: at(2, 7)},
+		Meta:         Meta{Name: "inbox", Labels: map[string]string{"team": "finance"}, Pos: at(2, 7), Named: at(3, 18)},
 		Instructions: "Be brief.\n",
 		Model:        &Model{Provider: "recorded", Recording: "in/turns.jsonl", Pos: at(6, 10)},
 		Mode:         "react",

@@ -21,11 +21,18 @@ type loader struct {
 	dropped  int
 	docs     Documents
 	names    map[string]Position // by kind and name
-	read     map[string]bool     // files that were read
+	read     map[string]bool     // files whose documents were read
+	touched  map[string]bool     // files and folders that were looked into, there or not
 }
 
 func newLoader() *loader {
-	return &loader{names: map[string]Position{}, read: map[string]bool{}}
+	return &loader{names: map[string]Position{}, read: map[string]bool{}, touched: map[string]bool{}}
+}
+
+// contents reads a file of documents, or one that is included in whole.
+func (l *loader) contents(path string) ([]byte, error) {
+	l.touched[filepath.Clean(path)] = true
+	return readText(opener(path), maxFile)
 }
 
 func (l *loader) report(p Problem) {
@@ -66,7 +73,10 @@ func LoadDir(dir string) (*Documents, []Problem) {
 // are passed over. Included files must be in the folder of each root, or below.
 // A Rego module in a folder that no policy names is a warning.
 func LoadPolicies(roots ...string) ([]*Policy, []Problem) {
-	l := newLoader()
+	return newLoader().bound(roots)
+}
+
+func (l *loader) bound(roots []string) ([]*Policy, []Problem) {
 	for _, root := range roots {
 		l.policies(root, Position{File: root})
 	}
@@ -78,7 +88,10 @@ func LoadPolicies(roots ...string) ([]*Policy, []Problem) {
 // documents are those of the file and of the files that the agent names: Toolsets, and
 // Policies of its own. The agent is nil if there is not exactly one.
 func FindAgent(path string) (*Agent, *Documents, []Problem) {
-	l := newLoader()
+	return newLoader().findAgent(path)
+}
+
+func (l *loader) findAgent(path string) (*Agent, *Documents, []Problem) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		file := filepath.Join(path, AgentFile)
 		if _, err := os.Stat(file); err != nil {
@@ -139,7 +152,9 @@ func otherAgents(dir string) string {
 // FindHost reads callgate.yaml in the folder of an agent, or in the nearest folder above it that has one. The
 // host is nil, without a problem, if there is none. A folder above that anybody may write to is
 // not trusted to say what agents may do: a host file there is a problem.
-func FindHost(dir string) (*Host, []Problem) {
+func FindHost(dir string) (*Host, []Problem) { return newLoader().findHost(dir) }
+
+func (l *loader) findHost(dir string) (*Host, []Problem) {
 	if dir == "" {
 		dir = "."
 	}
@@ -150,7 +165,7 @@ func FindHost(dir string) (*Host, []Problem) {
 	for level := 0; ; level++ {
 		path := filepath.Join(dir, HostFile)
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			return loadHost(path, level > 0)
+			return l.hostFile(path, level > 0)
 		}
 		if filepath.Dir(abs) == abs {
 			return nil, nil
@@ -160,10 +175,9 @@ func FindHost(dir string) (*Host, []Problem) {
 }
 
 // LoadHost reads a Host document, which must be the only one of its file.
-func LoadHost(path string) (*Host, []Problem) { return loadHost(path, false) }
+func LoadHost(path string) (*Host, []Problem) { return newLoader().hostFile(path, false) }
 
-func loadHost(path string, above bool) (*Host, []Problem) {
-	l := newLoader()
+func (l *loader) hostFile(path string, above bool) (*Host, []Problem) {
 	if above && writableByAll(filepath.Dir(path)) {
 		l.problem(Position{File: path}, "move it, or name the policies with --policies", "in a folder that anybody may write to")
 		_, ps := l.result()
@@ -261,6 +275,7 @@ func (l *loader) folder(root string, at Position, kinds []string) (modules []str
 	files := 0
 	var walk func(dir string, depth int)
 	walk = func(dir string, depth int) {
+		l.touched[filepath.Clean(dir)] = true
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			l.problem(Position{File: dir}, "", "%v", plainError(err))
@@ -300,7 +315,7 @@ func (l *loader) folder(root string, at Position, kinds []string) (modules []str
 
 // some reads a file of a folder if it has documents.
 func (l *loader) some(path, root string, kinds []string) {
-	text, err := readText(opener(path), maxFile)
+	text, err := l.contents(path)
 	if err != nil {
 		l.problem(Position{File: path}, "", "%v", err)
 		return
@@ -324,7 +339,7 @@ func isDocument(n *node) bool {
 
 // file reads the documents of a file that is named at a place, those of some kinds or (nil) all.
 func (l *loader) file(path, root string, at Position, kinds []string) {
-	text, err := readText(opener(path), maxFile)
+	text, err := l.contents(path)
 	if err != nil {
 		l.unreadable(path, at, err)
 		return

@@ -89,3 +89,27 @@ func write(t *testing.T, name, text string) {
 		t.Fatal(err)
 	}
 }
+
+func TestFilesOfAProject(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "callgate.yaml", "apiVersion: callgate/v1\nkind: Host\nspec:\n  policies: [policies]\n  params: {mail: {file: book.yaml}}\n")
+	write(t, "book.yaml", "[a]\n")
+	write(t, "policies/p.yaml", "apiVersion: callgate/v1\nkind: Policy\nmetadata: {name: p}\nspec:\n  params: {more: {file: lists/more.json}}\n  cel: {rules: [{id: p.x, action: deny, when: 'true'}]}\n")
+	write(t, "policies/lists/more.json", "{}")
+	write(t, "policies/lists/gone.yaml", "apiVersion: callgate/v1\nkind: Policy\nmetadata: {name: q}\nspec:\n  params: {more: {file: none.json}}\n  cel: {rules: [{id: q.x, action: deny, when: 'true'}]}\n")
+	write(t, "a/agent.yaml", "apiVersion: callgate/v1\nkind: Agent\nmetadata: {name: a}\nspec:\n  instructions: {file: prompt.md}\n  model: {provider: openai, name: x}\n  policies: [own.yaml]\n")
+	write(t, "a/prompt.md", "Be brief.")
+	write(t, "a/own.yaml", "apiVersion: callgate/v1\nkind: Policy\nmetadata: {name: p}\nspec:\n  cel: {rules: [{id: own.x, action: deny, when: 'true'}]}\n")
+	p, ps := Load("a", "")
+	want := "a/agent.yaml a/own.yaml a/prompt.md book.yaml callgate.yaml policies policies/lists policies/lists/gone.yaml policies/lists/more.json policies/lists/none.json policies/p.yaml"
+	if got := strings.Join(p.Files, " "); got != want {
+		t.Errorf("files\n%s\nwant\n%s", got, want)
+	}
+	var got []string
+	for _, p := range ps {
+		got = append(got, p.String())
+	}
+	if len(got) != 2 || !strings.Contains(got[0], `own.yaml:3:18: Policy "p": declared twice, first at policies/p.yaml:3:18`) || !strings.Contains(got[1], "none.json: no such file") {
+		t.Errorf("problems %q", got)
+	}
+}

@@ -80,6 +80,7 @@ func (l *loader) dataFile(root, dir string) func(n *node) any {
 		if format == ".json" {
 			most = maxData
 		}
+		l.touched[shown] = true
 		text, err := readText(func() (fs.File, error) { return openIn(root, name) }, most)
 		if err != nil {
 			l.problem(n.pos, "", "%s: %v", shown, err)

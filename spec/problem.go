@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -45,12 +46,15 @@ func (p Problem) String() string {
 // Error makes a Problem an error; it is [Problem.String].
 func (p Problem) Error() string { return p.String() }
 
-// SortProblems sorts by file, line and column, and drops repetitions.
+// SortProblems sorts by file, line and column, and drops repetitions: of two that say the same of one place the one with
+// a hint stays.
 func SortProblems(ps []Problem) []Problem {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
-		return cmp.Or(comparePositions(a.Pos, b.Pos), strings.Compare(a.Text, b.Text))
+		return cmp.Or(comparePositions(a.Pos, b.Pos), strings.Compare(a.Text, b.Text), strings.Compare(strconv.FormatBool(a.Warn), strconv.FormatBool(b.Warn)), strings.Compare(b.Hint, a.Hint))
 	})
-	return slices.Compact(ps)
+	return slices.CompactFunc(ps, func(a, b Problem) bool {
+		return a.Pos == b.Pos && a.Text == b.Text && a.Warn == b.Warn && (a.Hint == b.Hint || a.Hint == "" || b.Hint == "")
+	})
 }
 
 // Fatal reports whether one of the problems is more than a warning: the files

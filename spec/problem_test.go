@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -50,5 +51,16 @@ func TestSortProblems(t *testing.T) {
 	warning := Problem{Text: "w", Warn: true}
 	if Fatal(nil) || Fatal([]Problem{warning}) || !Fatal([]Problem{warning, got[0]}) {
 		t.Error("Fatal is to be true if one is no warning")
+	}
+}
+
+func TestSortProblemsDropsRepetitions(t *testing.T) {
+	at, elsewhere := Position{File: "a.yaml", Line: 1}, Position{File: "a.yaml", Line: 2}
+	got := SortProblems([]Problem{
+		{Pos: elsewhere, Text: "x"}, {Pos: at, Text: "x"}, {Pos: at, Text: "x", Hint: "y"}, {Pos: at, Text: "x", Warn: true}, {Pos: at, Text: "x"},
+	})
+	want := []Problem{{Pos: at, Text: "x", Hint: "y"}, {Pos: at, Text: "x", Warn: true}, {Pos: elsewhere, Text: "x"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

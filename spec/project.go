@@ -2,6 +2,7 @@ package spec
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,19 +16,26 @@ type Project struct {
 	Policies []*Policy     // the host's, then the agent's own
 	Tools    []Use         // the agent's, with the tools of Toolsets in place of their names
 	Declare  []Declaration // of those Toolsets, in the order in which they are used
+	Files    []string      // the files and folders that were read for it, sorted; not what policies name as Rego
 }
 
 // Load reads an agent as [FindAgent] does, the host's file as [FindHost] does, and the policies
 // of both. With a root, a file or folder, its policies take the place of those that the host's file names.
 // Every problem of all of them is returned; a Project with problems that are [Fatal] must not be run.
 func Load(path, root string) (*Project, []Problem) {
-	agent, docs, problems := FindAgent(path)
+	touched := map[string]bool{}
+	loader := func() *loader {
+		l := newLoader()
+		l.touched = touched
+		return l
+	}
+	agent, docs, problems := loader().findAgent(path)
 	p := &Project{Agent: agent}
 	dir := filepath.Dir(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		dir = path
 	}
-	host, more := FindHost(dir)
+	host, more := loader().findHost(dir)
 	p.Host, problems = host, append(problems, more...)
 	var roots []string
 	switch {
@@ -36,12 +44,12 @@ func Load(path, root string) (*Project, []Problem) {
 	case host != nil:
 		roots = slices.DeleteFunc(slices.Clone(host.Policies), func(p string) bool { return !there(p) })
 	}
-	bound, more := LoadPolicies(roots...)
+	bound, more := loader().bound(roots)
 	p.Policies, problems = append(bound, docs.Policies...), append(problems, more...)
 	byName := map[string]*Policy{}
 	for _, q := range p.Policies {
 		if first := byName[q.Meta.Name]; first != nil && first.Own != q.Own && q.Meta.Name != "" {
-			problems = append(problems, Problem{Pos: q.Meta.Pos, Text: "Policy " + quoted(q.Meta.Name) + ": declared twice, first at " + first.Meta.Pos.String()})
+			problems = append(problems, Problem{Pos: q.Meta.At(), Text: "Policy " + quoted(q.Meta.Name) + ": declared twice, first at " + first.Meta.At().String()})
 		}
 		byName[q.Meta.Name] = q
 	}
@@ -49,6 +57,7 @@ func Load(path, root string) (*Project, []Problem) {
 		uses, declare, more := expand(agent.Tools, docs.Toolsets)
 		p.Tools, p.Declare, problems = uses, declare, append(problems, more...)
 	}
+	p.Files = slices.Sorted(maps.Keys(touched))
 	return p, SortProblems(problems)
 }
 

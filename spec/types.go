@@ -33,6 +33,15 @@ type Meta struct {
 	Name   string
 	Labels map[string]string
 	Pos    Position // of the document's kind
+	Named  Position // of the name; unknown if it has none, or was not read from a file
+}
+
+// At returns the place of the name, or else of the document.
+func (m Meta) At() Position {
+	if m.Named.IsValid() {
+		return m.Named
+	}
+	return m.Pos
 }
 
 // Agent declares an agent.

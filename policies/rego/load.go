@@ -70,7 +70,7 @@ func (l *loader) expand(ref spec.Ref) []string {
 	}
 	info, err := os.Stat(ref.Path)
 	if err != nil {
-		l.fail(ref.Pos, "module %s: no such file", ref.Path)
+		l.fail(ref.Pos, "%s: no such file", ref.Path) // in the words of the file's reader, who may have said so
 		return nil
 	}
 	if !info.IsDir() {

@@ -113,7 +113,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		all = append(all, p.String())
 	}
 	text := strings.Join(all, "\n")
-	for _, want := range []string{"p.rego:3:1: deny: id", "p.rego:4:1: allow: want a set", "input.nothing", "input.call.nothing", "q.rego:", "r.rego:1:1: package corp.old: want import rego.v2", "q.yaml:7:3: module /no/such.rego: no such file"} {
+	for _, want := range []string{"p.rego:3:1: deny: id", "p.rego:4:1: allow: want a set", "input.nothing", "input.call.nothing", "q.rego:", "r.rego:1:1: package corp.old: want import rego.v2", "q.yaml:7:3: /no/such.rego: no such file"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q among\n%s", want, text)
 		}

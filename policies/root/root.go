@@ -115,10 +115,10 @@ func names(docs []spec.Policy) (problems []spec.Problem) {
 	for _, p := range docs {
 		at, twice := first[p.Meta.Name]
 		if !twice {
-			first[p.Meta.Name] = p.Meta.Pos
+			first[p.Meta.Name] = p.Meta.At()
 			continue
 		}
-		problems = append(problems, spec.Problem{Pos: p.Meta.Pos, Text: fmt.Sprintf("policy %q: declared twice, first at %s", p.Meta.Name, at)})
+		problems = append(problems, spec.Problem{Pos: p.Meta.At(), Text: fmt.Sprintf("Policy %q: declared twice, first at %s", p.Meta.Name, at)})
 	}
 	return problems
 }

@@ -162,7 +162,7 @@ func TestEveryProblemAtOnce(t *testing.T) {
 		all = append(all, p.String())
 	}
 	text := strings.Join(all, "\n")
-	for _, want := range []string{`no policy "bsae"`, "a.rego:3:", "nothing", `policy "b": declared twice`} {
+	for _, want := range []string{`no policy "bsae"`, "a.rego:3:", "nothing", `Policy "b": declared twice`} {
 		if root != nil || !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)
 		}

@@ -27,6 +27,20 @@ type PDP interface {
 	Revision() string
 }
 
+// A Reloader is a PDP whose rules are replaced while it is used, as files change. A decision says under which
+// revision it was made.
+type Reloader interface {
+	PDP
+	// LastReload is the last attempt to replace the rules. It is kept until the next.
+	LastReload() Reload
+}
+
+// Reload is an attempt to replace the rules of a [Reloader].
+type Reload struct {
+	Serial   int      // from 1; 0: there was none
+	Problems []string // why the new rules were refused and the old ones stay; empty: they are in use
+}
+
 // Request asks for one decision. It is total: every declared parameter of the tool has
 // a label (absent arguments Bottom) and every scalar of the arguments a leaf.
 type Request struct {

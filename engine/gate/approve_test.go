@@ -192,7 +192,7 @@ func TestAnApprovedCallIsDecidedAgain(t *testing.T) {
 		{"and nothing has changed", asking(policies.Approval{Ask: "large"}), "", []journal.Type{journal.Decided, journal.Approved, journal.CallStart, journal.CallResult}},
 		{"and now there is a denial", denial("closed"), "denied (closed)", []journal.Type{journal.Decided, journal.Approved, journal.Decided}},
 		{"and now there is another ask", asking(policies.Approval{Ask: "large"}, policies.Approval{Ask: "late"}), "waiting", []journal.Type{journal.Decided, journal.Approved, journal.Decided, journal.Approved}},
-		{"and now nobody need be asked", policies.Decision{Effect: policies.Allow, Revision: "sha256:2"}, "", []journal.Type{journal.Decided, journal.Approved, journal.Decided, journal.CallStart, journal.CallResult}},
+		{"and now nobody need be asked", policies.Decision{Effect: policies.Allow, Revision: "sha256:2"}, "", []journal.Type{journal.Decided, journal.Approved, journal.Reloaded, journal.Decided, journal.CallStart, journal.CallResult}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t, func(c *Config) { c.Approver = &people{answers: []Verdict{yes("bob")}} })

@@ -50,6 +50,7 @@ func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 			return g.stopped(x, codeCancelled, err)
 		}
 		r, d := g.decide(ctx, x)
+		g.reloaded(x, d.Revision)
 		if err := ctx.Err(); err != nil { // the PDP may have given up for that reason: no refusal
 			return g.stopped(x, codeCancelled, err)
 		}
@@ -126,6 +127,23 @@ func (g *Gate) decide(ctx context.Context, x *crossing) (*policies.Request, poli
 	}
 	d.Run, d.Call = g.cfg.Session.Run, x.id
 	return r, d
+}
+
+// reloaded records that the policies are others than at the last decision, or that new ones were refused.
+func (g *Gate) reloaded(x *crossing, revision string) {
+	var last policies.Reload
+	if p, ok := g.cfg.PDP.(policies.Reloader); ok {
+		last = p.LastReload()
+	}
+	refused := last.Serial != g.reload && len(last.Problems) > 0
+	g.reload = last.Serial
+	if revision != g.decided {
+		g.later(journal.Reloaded, x.id, journal.PoliciesReloaded{From: g.decided, Revision: revision})
+		g.decided = revision
+	}
+	if refused {
+		g.later(journal.Reloaded, x.id, journal.PoliciesReloaded{From: revision, Revision: revision, Problems: last.Problems})
+	}
 }
 
 // consult calls the PDP. A panic of it is an error.

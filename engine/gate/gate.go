@@ -123,6 +123,8 @@ type Gate struct {
 
 	deciding sync.Mutex      // held from the first decision of a batch to the last
 	entries  []journal.Entry // of the decisions being made; guarded by deciding
+	decided  string          // the revision of the last decision recorded; guarded by deciding
+	reload   int             // the last one recorded; guarded by deciding
 
 	mu       sync.Mutex // guards what follows
 	dead     error      // why nothing is recorded any more
@@ -203,6 +205,10 @@ func New(cfg Config) (*Gate, error) {
 		base: label.Bottom(), shown: label.Bottom(), history: label.Bottom(),
 		done: map[string]int{}, revision: cfg.PDP.Revision(), origins: map[label.Source]label.Trust{},
 		counts: Counts{Builtins: map[string]int64{}},
+	}
+	g.decided = g.revision
+	if p, ok := cfg.PDP.(policies.Reloader); ok {
+		g.reload = p.LastReload().Serial
 	}
 	g.kept = slices.Compact(slices.Sorted(slices.Values(cfg.Marks)))
 	g.marks = g.kept

@@ -67,6 +67,14 @@ type Argument struct {
 	Sink  string      `json:"sink,omitempty"`
 }
 
+// PoliciesReloaded says that the policies changed while the run went on, or would have: it stands before the first decision
+// under the new ones. What was permitted before stays so.
+type PoliciesReloaded struct {
+	From     string   `json:"from"`               // the revision before
+	Revision string   `json:"revision"`           // of the decisions that follow: From if the new policies were refused
+	Problems []string `json:"problems,omitempty"` // why they were refused
+}
+
 // CallStarted says that the tool is about to run. After a crash, a call that started and has no
 // result may have had its effect.
 type CallStarted struct {

@@ -42,6 +42,7 @@ func golden() []Entry {
 			Decision: policies.Decision{Effect: policies.Ask, Would: policies.Ask, Time: time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC), Reasons: []policies.Reason{{ID: "payments.large", Policy: "payments", Effect: policies.Ask, Engine: "cel", Args: []string{"amount"}}}},
 			Origins:  map[string]string{"iban": "mail.read 04.eml"},
 		}},
+		{Reloaded, "1.1", PoliciesReloaded{From: "sha256:01", Revision: "sha256:01", Problems: []string{"p.rego:3: unexpected eof token"}}},
 		{Approved, "1.1", ApprovalGiven{Ask: "payments.large", Binding: "sha256:02", By: "bob", Verdict: "approved", Reason: "known"}},
 		{CallStart, "1.1", CallStarted{Tool: "bank.pay", Key: "k-1"}},
 		{CallResult, "1.1", CallEnded{Tool: "bank.pay", Value: &paid, Label: label.Bottom(), Duration: 3 * time.Millisecond}},

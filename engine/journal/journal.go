@@ -32,17 +32,18 @@ type Type string
 
 // The types of event.
 const (
-	RunStart    Type = "run.start"   // RunStarted
-	TurnStart   Type = "turn.start"  // TurnStarted
-	ModelReply  Type = "model.reply" // ModelReplied
-	Decided     Type = "decision"    // DecisionMade
-	CallStart   Type = "call.start"  // CallStarted
-	CallResult  Type = "call.result" // CallEnded
-	Approved    Type = "approval"    // ApprovalGiven
-	Observation Type = "observation" // Observed
-	Endorsed    Type = "endorsement" // EndorsementMade
-	ProgramEnd  Type = "program.end" // ProgramEnded
-	RunEnd      Type = "run.end"     // RunEnded
+	RunStart    Type = "run.start"     // RunStarted
+	TurnStart   Type = "turn.start"    // TurnStarted
+	ModelReply  Type = "model.reply"   // ModelReplied
+	Decided     Type = "decision"      // DecisionMade
+	CallStart   Type = "call.start"    // CallStarted
+	CallResult  Type = "call.result"   // CallEnded
+	Approved    Type = "approval"      // ApprovalGiven
+	Observation Type = "observation"   // Observed
+	Endorsed    Type = "endorsement"   // EndorsementMade
+	ProgramEnd  Type = "program.end"   // ProgramEnded
+	Reloaded    Type = "policy.reload" // PoliciesReloaded
+	RunEnd      Type = "run.end"       // RunEnded
 )
 
 // payloads has the payload's Go type for each type of event.
@@ -57,6 +58,7 @@ var payloads = map[Type]reflect.Type{
 	Observation: reflect.TypeFor[Observed](),
 	Endorsed:    reflect.TypeFor[EndorsementMade](),
 	ProgramEnd:  reflect.TypeFor[ProgramEnded](),
+	Reloaded:    reflect.TypeFor[PoliciesReloaded](),
 	RunEnd:      reflect.TypeFor[RunEnded](),
 }
 

@@ -101,6 +101,8 @@ func (t *Timeline) Event(e journal.Event) {
 		with(t, e, t.turnStarted)
 	case journal.Decided:
 		with(t, e, t.decided)
+	case journal.Reloaded:
+		with(t, e, t.reloaded)
 	case journal.CallStart:
 		t.begun = append(t.begun, e.Call)
 	case journal.CallResult:
@@ -262,6 +264,25 @@ func (t *Timeline) programEnded(_ journal.Event, p journal.ProgramEnded) {
 	}
 	t.entry("", bad, "ended", t.line(text, maxText), "")
 }
+
+// reloaded writes that other policies decide from here on, or why they do not.
+func (t *Timeline) reloaded(_ journal.Event, r journal.PoliciesReloaded) {
+	if len(r.Problems) == 0 {
+		t.entry("", strong, "policies", "new from here on: "+t.line(shortDigest(r.Revision), maxName), "")
+		return
+	}
+	t.entry("", bad, "policies", "new ones have problems: those before still decide", "")
+	for i, p := range r.Problems {
+		if i == maxProblems {
+			t.note("", fmt.Sprintf("and %d more", len(r.Problems)-i))
+			break
+		}
+		t.note("", t.paint(quiet, t.line(p, 0)))
+	}
+}
+
+// maxProblems is how many problems of new policies are listed.
+const maxProblems = 5
 
 // place writes "file:line:col".
 func place(s policies.Site) string {

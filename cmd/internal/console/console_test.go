@@ -249,3 +249,37 @@ func redacted(events []journal.Event) []journal.Event {
 	}
 	return out
 }
+
+func TestPoliciesThatChangeAreShown(t *testing.T) {
+	store := journal.NewMemory()
+	r, err := journal.Begin(t.Context(), store, "r", journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.AppendAll(t.Context(), false,
+		journal.Entry{Type: journal.RunStart, Payload: journal.RunStarted{Agent: "clerk"}},
+		journal.Entry{Type: journal.Reloaded, Call: "1.1", Payload: journal.PoliciesReloaded{From: "sha256:1", Revision: "sha256:0123456789abcdef0123456789abcdef"}},
+		journal.Entry{Type: journal.Reloaded, Call: "1.2", Payload: journal.PoliciesReloaded{From: "sha256:2", Revision: "sha256:2", Problems: []string{
+			"p.rego:3:1: unexpected \x1b[31meof", "2", "3", "4", "5", "6", "7",
+		}}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := store.Read(t.Context(), "r", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `        policies  new from here on: sha256:0123456789abcdef
+        policies  new ones have problems: those before still decide
+          p.rego:3:1: unexpected \x1b[31meof
+          2
+          3
+          4
+          5
+          and 2 more
+`
+	if diff := cmp.Diff(want, picture(t, Options{}, events)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

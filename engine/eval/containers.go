@@ -26,12 +26,12 @@ func addContainerMethods() {
 	addMethod(kList, "insert", "index, x", listInsert)
 	addMethod(kList, "pop", "index?", listPop)
 	addMethod(kList, "remove", "x", func(t *thread, c *call) val {
+		o := c.recv.list()
+		t.mutable(o.iters, "remove from", c.recv, t.at)
 		i, l := t.search(c, 0)
 		if i < 0 {
 			panic(t.argError(c, "not-found", "element not found"))
 		}
-		o := c.recv.list()
-		t.mutable(o.iters, "remove from", c.recv, t.at)
 		t.write(&o.st, c.recv.lab, t.at)
 		o.st = t.under(o.st, l)
 		t.removeAt(o, i)
@@ -120,9 +120,9 @@ func addContainerMethods() {
 	})
 	addMethod(kDict, "pop", "key, default?", func(t *thread, c *call) val {
 		d := c.recv.dict()
-		l := t.keyLabel(c)
-		h := t.hash(c.args[0])
 		t.mutable(d.iters, "delete from", c.recv, t.at)
+		l := t.keyLabel(c)
+		h := t.hash(c.args[0].with(l))
 		i := t.find(d, c.args[0], h)
 		if i < 0 && !c.has(1) {
 			panic(t.argError(c, "no-key", "missing key %s", t.short(c.args[0])).hint("pop(key, default) returns the default instead"))
@@ -170,7 +170,9 @@ func addContainerMethods() {
 		if len(c.args) > 1 {
 			panic(t.badArg(c, "got %d arguments, want at most 1", len(c.args)))
 		}
-		t.mutable(c.recv.dict().iters, "insert into", c.recv, t.at)
+		if len(c.kw) > 0 || len(c.args) == 1 && t.length(c.args[0]) != 0 {
+			t.mutable(c.recv.dict().iters, "insert into", c.recv.with(t.shallow(c)), t.at)
+		}
 		if len(c.args) == 1 {
 			t.updateFrom(c, c.recv, c.args[0])
 		}
@@ -349,7 +351,7 @@ func (t *thread) setOp(op star.Token, a, b val) val {
 	}
 	switch op {
 	case star.AMP:
-		keep(x, y, true)
+		keep(y, x, true) // in the order of the second
 	case star.MINUS:
 		keep(x, y, false)
 	case star.CIRCUMFLEX:

@@ -439,6 +439,7 @@ func runStruct(t *thread, c *call) val {
 	if len(c.args) > 0 {
 		panic(t.badArg(c, "unexpected positional arguments"))
 	}
+	t.distinct(c)
 	n := int64(len(c.kw))
 	t.alloc(recordBytes(n) + blockSize(n*kwargSize))
 	t.charge(n * int64(bits.Len64(uint64(n))))

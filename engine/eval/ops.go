@@ -265,8 +265,8 @@ func (t *thread) setIndex(x, y, v val, p pos) {
 	case kDict:
 		d := x.dict()
 		t.at = p
-		h := t.hash(y.with(l))
 		t.mutable(d.iters, "insert into", x, p)
+		h := t.hash(y.with(l))
 		kl := t.keyLab(y)
 		w := t.write(&d.st, x.lab, p)
 		v.lab = t.join(t.join(v.lab, w), kl)

@@ -25,7 +25,8 @@ var (
 // each input, its values separated by |, then its label; "1.star", "2.star" … are the turns; "want"
 // says what the first values give: every call with the label of its control flow and those of its arguments,
 // how each turn ended, the floor. Besides, no two choices of values may differ for an observer who
-// cannot see what was changed.
+// cannot see what was changed. Those named everyday-… are programs as people and models write them: the floor
+// must stay low.
 type flowVector struct {
 	inputs []vectorInput
 	turns  []string
@@ -205,6 +206,13 @@ func TestFlowVectors(t *testing.T) {
 				}
 			} else if d := cmp.Diff(v.want, got); d != "" {
 				t.Errorf("first values (-want +got):\n%s", d)
+			}
+			if strings.HasPrefix(filepath.Base(path), "everyday-") {
+				for i, tr := range traces {
+					if floor := tr.s.Floor(); !floor.SameClass(lowLabel) {
+						t.Errorf("%v: the floor is %s: an everyday program must leave it low", chosen[i], floor)
+					}
+				}
 			}
 			for i := range traces {
 				for j := range i {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -156,8 +157,14 @@ func (r *snapshotReader) bytes() int64 {
 	return int64(n)
 }
 
-// count reads how many things follow, each of which takes at least a byte.
-func (r *snapshotReader) count() int { return r.upTo(len(r.b)) }
+// count reads how many things follow, of at least a byte each.
+func (r *snapshotReader) count() int {
+	n := r.number()
+	if n > uint64(len(r.b)) {
+		r.fail("got %d as a length, with %d bytes left", n, len(r.b))
+	}
+	return int(n)
+}
 
 // index reads a number below n.
 func (r *snapshotReader) index(n int, what string) int {
@@ -205,7 +212,10 @@ func (r *snapshotReader) session(c Config) (live int64) {
 	s.output, live = r.bytes(), r.bytes()
 	r.tools()
 	tab, rest, err := label.ReadTable(r.b, r.room)
-	if err != nil {
+	switch {
+	case errors.Is(err, label.ErrTooLarge):
+		r.uses(math.MaxInt64)
+	case err != nil:
 		r.fail("%v", err)
 	}
 	r.uses(tab.Bytes())
@@ -397,7 +407,7 @@ func (r *snapshotReader) contents(i int) {
 		for j := range o.free {
 			c := r.objects[r.index(len(r.objects), "object")]
 			if c.k != kCell {
-				r.fail("got a %s, want a cell", c.typeName())
+				r.fail("got %s, want a cell", c.typeName())
 			}
 			o.free[j] = c.cell()
 		}
@@ -416,7 +426,7 @@ func (r *snapshotReader) values(to []val, within int) {
 func (r *snapshotReader) name() string {
 	v := r.value(-1)
 	if v.k != kString {
-		r.fail("got a %s, want a name", v.typeName())
+		r.fail("got %s, want a name", v.typeName())
 	}
 	return v.str()
 }
@@ -471,7 +481,7 @@ func (r *snapshotReader) value(within int) val {
 		case v.k == kUnbound:
 			r.fail("got something that contains itself")
 		case tag == tagLeafBytes && v.k != kString:
-			r.fail("got a %s, want a text", v.typeName())
+			r.fail("got %s, want a text", v.typeName())
 		case tag == tagLeafBytes:
 			return bytesVal(v.str(), l)
 		}
@@ -481,10 +491,10 @@ func (r *snapshotReader) value(within int) val {
 		v := r.objects[i]
 		switch v.k {
 		case kCell:
-			r.fail("got a cell, want a value")
+			r.fail("got cell, want a value")
 		case kTuple, kStruct:
 			if within >= 0 && i >= within {
-				r.fail("got a %s that contains itself", v.typeName())
+				r.fail("got %s that contains itself", v.typeName())
 			}
 		}
 		return v.with(l)
@@ -551,7 +561,7 @@ func (r *snapshotReader) newLeaf(tag byte, l label.ID) val {
 		recv := r.value(-1)
 		m := methodsNamed(name)[recv.k]
 		if m == nil {
-			r.fail("got the method %q of a %s, which has none", name, recv.typeName())
+			r.fail("got the method %q, which %s has not", name, recv.typeName())
 		}
 		r.uses(builtinSize)
 		v = builtinVal(&builtin{name: m.name, recv: recv, def: m.def}, l)

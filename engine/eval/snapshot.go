@@ -642,7 +642,7 @@ func (p *Program) equal(q *Program) bool {
 func programRoom(p *Program) int64 { return max(p.bytes, int64(len(p.src))*compiledBytes) }
 
 // compiledBytes is what a byte of a program's text becomes: the text, its tree and its closures.
-const compiledBytes = 64
+const compiledBytes = 100
 
 // instanceRoom is what a program in a session takes, without the program.
 func instanceRoom(p *Program) int64 {

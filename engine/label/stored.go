@@ -82,7 +82,7 @@ func appendText(b []byte, s string) []byte {
 }
 
 // ReadTable reads a table from the beginning of b and returns the rest of b. Whatever b is, the result is a
-// sound table or an error. A table of more than limit bytes, by [Table.Bytes], is an error.
+// sound table or an error; for one of more than limit bytes, by [Table.Bytes], the error is [ErrTooLarge].
 func ReadTable(b []byte, limit int64) (*Table, []byte, error) {
 	r := reader{b: b}
 	t, err := r.table(limit)
@@ -183,7 +183,10 @@ func readDictionary[T any](r *reader, limit int64, size, held int64, item func()
 	return d
 }
 
-func tooLarge(limit int64) error { return fmt.Errorf("more than %d bytes", limit) }
+// ErrTooLarge is what [ReadTable] returns, wrapped, of a table that exceeds its limit.
+var ErrTooLarge = errors.New("the table is too large")
+
+func tooLarge(limit int64) error { return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit) }
 
 // set reads a sorted set of at most most members.
 func (d *dictionary[T]) set(r *reader, most int64) []T {
@@ -219,6 +222,9 @@ func (d *dictionary[T]) whole(r *reader) {
 
 func (r *reader) table(limit int64) (*Table, error) {
 	t := NewTable()
+	if t.bytes > limit {
+		return nil, tooLarge(limit)
+	}
 	flags := r.byte(3)
 	t.collapsed.class, t.collapsed.origin = flags&1 != 0, flags&2 != 0
 	names := readDictionary(r, limit, 1, nameBytes, r.text, strings.Compare)

@@ -114,7 +114,7 @@ func TestReadTableRefuses(t *testing.T) {
 		{"no UTF-8", "no UTF-8", swap("bob", "b\xffb"), 1 << 20},
 		{"everybody by name", "name *", append([]byte{0, 1, 1, '*'}, good[4:]...), 1 << 20},
 		{"more than the limit", "more than", good, tableBytes + 50},
-		{"more names than the limit", "more than", good, 16},
+		{"more than an empty table", "more than", good, 16},
 		{"a number that is longer than it must be", "more bytes than", append([]byte{0, 0x83, 0}, good[2:]...), 1 << 20},
 		{"a source past the last", "past the last", end("\x01\x00\x02\x00\x01\x01\x00"), 1 << 20},
 		{"a source of no label", "no label has", end("\x01\x00\x01\x00\x01\x00"), 1 << 20},

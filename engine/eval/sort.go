@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -25,40 +26,30 @@ func runSorted(t *thread, c *call) val {
 	return listVal(out, t.pc)
 }
 
-type sortItem struct {
-	key, v val
-	i      int
-}
-
 // sort sorts items in place, by key if that is a function, and returns l joined with all that was compared. many is
 // the label of how many items there are.
 func (t *thread) sort(c *call, items []val, key val, reverse bool, l, many label.ID) label.ID {
 	n := int64(len(items))
-	t.allocN(n, 2*valSize+8)
-	rows := make([]sortItem, n)
-	kind := kUnbound
-	for i, v := range items {
-		if i%movePiece == 0 {
-			t.poll()
-		}
-		rows[i] = sortItem{v, v, i}
-	}
+	t.allocN(n, 2*valSize+32)
+	keys := items
 	if key.k != kUnbound {
 		if key.k != kFunc && key.k != kBuiltin {
 			panic(t.badArg(c, "for parameter key: got %s, want callable", key.typeName()))
 		}
-		keys := &list{}
-		t.hold(listVal(keys, label.BottomID))
-		for i, v := range items {
+		made := &list{}
+		t.hold(listVal(made, label.BottomID))
+		for _, v := range items {
 			t.charge(1)
-			k := t.callUnder(many, key, v.with(t.join(v.lab, l)))
-			t.append(keys, k)
-			rows[i].key = k
+			t.append(made, t.callUnder(many, key, v.with(t.join(v.lab, l))))
 		}
 		t.release()
+		keys = made.items
 	}
-	for i := range rows {
-		k := rows[i].key
+	kind := kUnbound
+	for i, k := range keys {
+		if i%movePiece == 0 {
+			t.poll()
+		}
 		l = t.join(l, t.deepLabel(k))
 		switch {
 		case i == 0:
@@ -67,68 +58,77 @@ func (t *thread) sort(c *call, items []val, key val, reverse bool, l, many label
 			kind = kUnbound
 		}
 	}
-	var compare func(a, b *sortItem) int
+	// What moves is small: the key itself if it is an int or a text, and the place where its item is.
+	var from []int
 	switch kind {
 	case kInt:
-		compare = func(a, b *sortItem) int {
-			switch {
-			case a.key.n < b.key.n:
-				return -1
-			case a.key.n > b.key.n:
-				return 1
-			}
-			return 0
-		}
+		from = sortPlaces(t, keys, reverse, func(v val) int64 { return v.n }, cmp.Compare)
 	case kString:
-		compare = func(a, b *sortItem) int {
-			if n := min(a.key.n, b.key.n); n >= 64 {
-				t.burn(n / 64)
+		from = sortPlaces(t, keys, reverse, val.str, func(a, b string) int {
+			if n := min(len(a), len(b)); n >= 64 {
+				t.burn(int64(n) / 64)
 			}
-			return strings.Compare(a.key.str(), b.key.str())
-		}
+			return strings.Compare(a, b)
+		})
 	default:
-		compare = func(a, b *sortItem) int {
-			r, ok := t.order(a.key, b.key, &l, 0)
+		from = sortPlaces(t, keys, reverse, func(v val) val { return v }, func(a, b val) int {
+			r, ok := t.order(a, b, &l, 0)
 			if !ok {
-				panic(t.notSortable(rows, l))
+				panic(t.notSortable(keys, l))
 			}
 			return r
-		}
+		})
 	}
-	slices.SortFunc(rows, func(a, b sortItem) int {
-		if t.fuel--; t.fuel < 0 {
-			t.refuel()
-		}
-		r := compare(&a, &b)
-		if r == 0 {
-			return a.i - b.i
-		}
-		if reverse {
-			return -r
-		}
-		return r
-	})
-	for i := range rows {
+	before := slices.Clone(items)
+	for i, at := range from {
 		if i%movePiece == 0 {
 			t.poll()
 		}
-		items[i] = rows[i].v
+		items[i] = before[at]
 	}
 	return l
 }
 
+// sortPlaces returns where the items of the sorted keys are: equal keys in the order that they have.
+func sortPlaces[K any](t *thread, keys []val, reverse bool, of func(val) K, compare func(a, b K) int) []int {
+	type row struct {
+		key K
+		at  int
+	}
+	rows := make([]row, len(keys))
+	for i, k := range keys {
+		rows[i] = row{of(k), i}
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		if t.fuel--; t.fuel < 0 {
+			t.refuel()
+		}
+		r := compare(a.key, b.key)
+		switch {
+		case r == 0:
+			return a.at - b.at
+		case reverse:
+			return -r
+		}
+		return r
+	})
+	out := make([]int, len(rows))
+	for i := range rows {
+		out[i] = rows[i].at
+	}
+	return out
+}
+
 // notSortable is the error of keys of which some have no order: the last two neighbours.
-func (t *thread) notSortable(rows []sortItem, l label.ID) *Error {
-	byPlace := slices.Clone(rows) // sorting has begun
-	slices.SortFunc(byPlace, func(a, b sortItem) int { return a.i - b.i })
-	i := len(byPlace) - 1
+func (t *thread) notSortable(keys []val, l label.ID) *Error {
+	i := len(keys) - 1
 	for ; i > 1; i-- {
 		t.charge(1)
-		if _, ok := t.order(byPlace[i].key, byPlace[i-1].key, &l, 0); !ok {
+		if _, ok := t.order(keys[i], keys[i-1], &l, 0); !ok {
 			break
 		}
 	}
-	return t.unordered(star.LT, byPlace[i].key, byPlace[i-1].key, l, t.at)
+	return t.unordered(star.LT, keys[i], keys[i-1], l, t.at)
 }
 
 // reverse turns values around.

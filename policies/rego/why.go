@@ -246,12 +246,16 @@ func (t *attempts) written(a *attempt, operand *ast.Term) string {
 			}
 		}
 	case ast.Ref:
-		if head, ok := v[0].Value.(ast.Var); ok && t.names[head] != "" {
-			ref := v.Copy()
-			ref[0] = ast.VarTerm(string(t.names[head]))
-			return ref.String()
+		if v[0].Equal(ast.InputRootDocument) || v[0].Equal(ast.DefaultRootDocument) {
+			return v.String()
 		}
-		return v.String()
+		head := t.written(a, v[0])
+		if head == "" {
+			return ""
+		}
+		rest := v.Copy()
+		rest[0] = ast.VarTerm("x")
+		return head + strings.TrimPrefix(rest.String(), "x")
 	}
 	return ""
 }

@@ -25,6 +25,9 @@ paths := [leaf.path | some leaf in input.leaves]
 # `not … <=`, not `>`: an amount that is missing or no number counts as large.
 large if not input.call.args.amount <= data.params.payments.limit
 
+# What is no number may sort below every number.
+large if not is_number(input.call.args.amount)
+
 for_a_person(leaf) if {
 	large
 	leaf.norm in data.params.payments.accounts

@@ -28,6 +28,7 @@ type stockResult struct {
 	problem string // the text of the error
 	code    string // here
 	line    int
+	caller  int // the line that the function with the error was called at
 	limited bool
 }
 
@@ -40,7 +41,7 @@ func runStock(src string) (out stockResult) {
 	}()
 	var printed strings.Builder
 	thread := &starlark.Thread{Print: func(_ *starlark.Thread, s string) { printed.WriteString(s + "\n") }}
-	thread.SetMaxExecutionSteps(100_000)
+	thread.SetMaxExecutionSteps(2_000_000)
 	opts := &star.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
 	globals, err := starlark.ExecFileOptions(opts, thread, "t.star", src, starlark.StringDict{
 		"json": json.Module, "struct": starlark.NewBuiltin("struct", starlarkstruct.Make),
@@ -55,14 +56,13 @@ func runStock(src string) (out stockResult) {
 	case errors.As(err, &evalErr):
 		out.problem = evalErr.Msg
 		out.limited = strings.Contains(err.Error(), "computation cancelled") || strings.Contains(err.Error(), "stack overflow")
-		outer := callErrors.MatchString(out.problem) // these are reported at the def of what was called
 		for i := range evalErr.CallStack {
 			if p := evalErr.CallStack.At(i).Pos; p.Filename() == "t.star" {
-				out.line = int(p.Line)
-				if !outer {
+				if out.line != 0 {
+					out.caller = int(p.Line)
 					break
 				}
-				outer = false
+				out.line = int(p.Line)
 			}
 		}
 	case err != nil:
@@ -203,8 +203,12 @@ func (want stockResult) compare(got stockResult) string {
 	if !sameClass(want.problem, got.code) {
 		fmt.Fprintf(&b, "problem %q\n   want %q\n", got.problem, want.problem)
 	}
-	if want.line != got.line {
-		fmt.Fprintf(&b, "line %d, want %d\n", got.line, want.line)
+	line := want.line
+	if callErrors.MatchString(want.problem) { // diff.calls
+		line = want.caller
+	}
+	if line != got.line {
+		fmt.Fprintf(&b, "line %d, want %d\n", got.line, line)
 	}
 	if want.printed != got.printed {
 		fmt.Fprintf(&b, "printed %q\n   want %q\n", got.printed, want.printed)

@@ -31,6 +31,14 @@ type Options struct {
 	Approver gate.Approver
 	Clock    func() time.Time
 	Watch    func(journal.Event)
+
+	// Reread reads the files of the agent again, as they were read for [Build]. While the agent runs its policies are then those that
+	// the files hold when a call is made. nil: they stay as they are.
+	Reread func() (*spec.Project, []spec.Problem)
+
+	// Told is called with what is wrong with policies that were read again; without a problem that is [spec.Fatal] they
+	// are in use. nil: nobody is told.
+	Told func([]spec.Problem)
 }
 
 // Agent is an agent ready to run: its tools are open. Close it.
@@ -70,6 +78,9 @@ func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Prob
 	if spec.Fatal(problems) {
 		a.Close()
 		return nil, spec.SortProblems(problems)
+	}
+	if o.Reread != nil {
+		a.pdp = watch(p, bound, schemas, o)
 	}
 	return a, spec.SortProblems(problems)
 }

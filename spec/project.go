@@ -61,6 +61,15 @@ func Load(path, root string) (*Project, []Problem) {
 	return p, SortProblems(problems)
 }
 
+// Bind adds the policies of a root to a project that was not loaded, as [Load] reads them.
+func (p *Project) Bind(root string) []Problem {
+	l := newLoader()
+	bound, problems := l.bound([]string{root})
+	p.Policies = append(p.Policies, bound...)
+	p.Files = slices.Sorted(maps.Keys(l.touched))
+	return problems
+}
+
 // expand replaces the names of toolsets by their tools.
 func expand(uses []Use, sets []*Toolset) (out []Use, declare []Declaration, problems []Problem) {
 	byName := map[string]*Toolset{}

@@ -100,7 +100,10 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 			failed = cmp.Or(failed, journal.Export(c.stdout, []journal.Event{e}))
 		}
 	}
-	agent, more := agents.Build(ctx, p, agents.Options{State: st.dir, Store: st.store, Approver: c.approver(f.approve.value), Watch: watch})
+	agent, more := agents.Build(ctx, p, agents.Options{
+		State: st.dir, Store: st.store, Approver: c.approver(f.approve.value), Watch: watch,
+		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return f.project(file, text, given) },
+	})
 	if agent != nil {
 		defer func() { err = errors.Join(err, agent.Close()) }()
 	}
@@ -174,7 +177,7 @@ func (f execFlags) project(file string, text []byte, given map[string]string) (*
 	p := &spec.Project{Agent: a, Host: &spec.Host{Library: []string{"base"}}}
 	var problems []spec.Problem
 	if f.policies != "" {
-		p.Policies, problems = spec.LoadPolicies(f.policies)
+		problems = p.Bind(f.policies)
 	}
 	return p, problems
 }

@@ -35,7 +35,8 @@ func (c *command) runVerb() *cobra.Command {
 which rule, and where the values came from that a rule stopped at.
 
 What tools write goes into a folder for this run alone, unless --state or callgate.yaml names one that is kept.
-On behalf of whom it runs, and under which policies, callgate.yaml beside or above the agent says.`,
+On behalf of whom it runs, and under which policies, callgate.yaml beside or above the agent says. When the files of the
+policies change meanwhile, the new ones decide from the next call on, unless they have problems.`,
 		Example: `  callgate run examples/invoices
   callgate run examples/invoices --approve all --state ./state
   callgate run agent.yaml --task "Answer the mail" --input invoice=@invoice.txt
@@ -73,7 +74,10 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 	defer func() { err = errors.Join(err, st.close()) }()
 
 	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state))
-	agent, more := agents.Build(ctx, p, agents.Options{State: st.dir, Store: st.store, Approver: c.approver(f.approve.value), Watch: watch})
+	agent, more := agents.Build(ctx, p, agents.Options{
+		State: st.dir, Store: st.store, Approver: c.approver(f.approve.value), Watch: watch,
+		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return spec.Load(path, f.policies) },
+	})
 	if agent != nil {
 		defer func() { err = errors.Join(err, agent.Close()) }()
 	}
@@ -93,6 +97,16 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 		return &exitError{exitUsage, bad}
 	}
 	return quit(engine.ExitCode(result.Status))
+}
+
+// reloaded says what became of policies that changed while an agent runs.
+func (c *command) reloaded(problems []spec.Problem) {
+	if spec.Fatal(problems) {
+		c.say("the policies have changed, and cannot be used: those before go on deciding")
+	} else {
+		c.say("the policies have changed: the new ones decide from here on")
+	}
+	c.tell(problems)
 }
 
 // watch returns what renders the events of a run to standard output, and what to call after its end.

@@ -6,10 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"callgate/engine/label"
@@ -88,7 +86,8 @@ const (
 
 // Snapshot returns the session as bytes, from which [Restore] makes it again: values with their labels,
 // functions with their code, all that is shared, floor, history and what was used of the budgets. Between two
-// calls of [Session.Run] only. The same session gives the same bytes.
+// calls of [Session.Run] only. The same session gives the same bytes. What is returned can be re-made with the same
+// configuration: if it would take too much memory to, that is an error here.
 //
 // limit is the most bytes that it may take; zero or less means the session's memory budget. The bytes
 // hold what the session holds, secrets included, and are believed when they are read: keep them where no program, and nobody else, can change
@@ -100,13 +99,13 @@ func (s *Session) Snapshot(limit int64) (b []byte, err error) {
 	if limit <= 0 {
 		limit = s.limits.Memory
 	}
+	w := newSnapshotWriter(s, limit)
 	defer func() {
+		s.epoch += uint64(len(w.objects)) // the next walk must not take what this one has marked for its own
 		if r := recover(); r != nil {
 			b, err = nil, snapshotFault(r)
 		}
 	}()
-	s.tab.Rest()
-	w := snapshotWriter{s: s, limit: limit, room: restoreRoom(s.limits), base: s.epoch, leaves: map[unsafe.Pointer]written{}, modules: map[*instance]int{}}
 	w.session()
 	sum := sha256.Sum256(w.b)
 	return append(w.b, sum[:]...), nil
@@ -137,6 +136,11 @@ type snapshotWriter struct {
 type written struct {
 	index int
 	n     int64
+}
+
+func newSnapshotWriter(s *Session, limit int64) *snapshotWriter {
+	s.tab.Rest()
+	return &snapshotWriter{s: s, limit: limit, room: restoreRoom(s.limits), base: s.epoch, leaves: map[unsafe.Pointer]written{}, modules: map[*instance]int{}}
 }
 
 // uses counts n bytes that the re-made session will take.
@@ -207,8 +211,6 @@ func (w *snapshotWriter) session() {
 	for i := 0; i < len(w.objects); i++ {
 		w.meetParts(w.objects[i])
 	}
-	s.epoch += uint64(len(w.objects))
-
 	w.int(len(w.programs))
 	for _, p := range w.programs {
 		w.text(p.File)
@@ -260,378 +262,6 @@ func given(pre map[string]val) (tools []*ToolSig, inputs []string) {
 	slices.SortFunc(tools, func(a, b *ToolSig) int { return strings.Compare(a.Name, b.Name) })
 	return tools, inputs
 }
-
-// mark returns where an object keeps the mark of the walk that met it last; nil of what is no object.
-func (v val) mark() *uint64 {
-	switch v.k {
-	case kTuple:
-		return &v.tuple().mark
-	case kStruct:
-		return &v.record().mark
-	case kList:
-		return &v.list().mark
-	case kDict, kSet:
-		return &v.dict().mark
-	case kFunc:
-		return &v.fn().mark
-	case kCell:
-		return &v.cell().mark
-	}
-	return nil
-}
-
-// meet numbers an object that is met for the first time, and before it those in it if it is a tuple or a struct.
-func (w *snapshotWriter) meet(v val) {
-	switch v.k {
-	case kTuple, kStruct:
-		w.meetTree(v)
-	case kList, kDict, kSet, kFunc, kCell:
-		w.enlist(v)
-	case kBuiltin:
-		w.meet(v.builtin().recv) // of a list, a dict or a text: no further
-	}
-}
-
-func (w *snapshotWriter) met(v val) bool { return *v.mark() > w.base }
-
-func (w *snapshotWriter) enlist(v val) {
-	if w.met(v) {
-		return
-	}
-	w.objects = append(w.objects, v)
-	*v.mark() = w.base + uint64(len(w.objects))
-	if v.k != kFunc {
-		return
-	}
-	m := v.fn().mod
-	if _, ok := w.modules[m]; ok {
-		return
-	}
-	w.modules[m] = len(w.instances)
-	w.instances = append(w.instances, m)
-	if !slices.ContainsFunc(w.programs, m.prog.equal) {
-		w.programs = append(w.programs, m.prog)
-	}
-}
-
-// meetTree walks over tuples and structs, which do not contain themselves, and numbers each after its parts.
-func (w *snapshotWriter) meetTree(v val) {
-	type place struct {
-		v val
-		i int
-	}
-	if w.met(v) {
-		return
-	}
-	path := []place{{v: v}}
-	for len(path) > 0 {
-		at := &path[len(path)-1]
-		items := at.v.fixed()
-		if at.i == len(items) {
-			w.enlist(at.v)
-			path = path[:len(path)-1]
-			continue
-		}
-		part := items[at.i]
-		at.i++
-		if part.k != kTuple && part.k != kStruct {
-			w.meet(part)
-		} else if !w.met(part) {
-			path = append(path, place{v: part})
-		}
-	}
-}
-
-// fixed returns the elements of a tuple or struct.
-func (v val) fixed() []val {
-	if v.k == kTuple {
-		return v.tuple().items
-	}
-	return v.record().items
-}
-
-// meetParts meets what an object refers to.
-func (w *snapshotWriter) meetParts(v val) {
-	switch v.k {
-	case kList:
-		for _, e := range v.list().items {
-			w.meet(e)
-		}
-	case kDict, kSet:
-		for i := range v.dict().ents {
-			w.meet(v.dict().ents[i].k)
-			w.meet(v.dict().ents[i].v)
-		}
-	case kFunc:
-		for _, d := range v.fn().defaults {
-			w.meet(d)
-		}
-		for _, c := range v.fn().free {
-			w.meet(cellVal(c))
-		}
-	case kCell:
-		w.meet(v.cell().v)
-	}
-}
-
-// object writes what must be known of an object before its contents.
-func (w *snapshotWriter) object(v val) {
-	head := byte(v.k)
-	switch v.k {
-	case kTuple:
-		o := v.tuple()
-		if o.hash != 0 {
-			head |= objectHashed
-		}
-		w.byte(head)
-		w.sized(len(o.items), cap(o.items))
-		w.uses(tupleSize + blockSize(int64(cap(o.items))*valSize))
-	case kStruct:
-		o := v.record()
-		w.byte(head)
-		w.int(len(o.items))
-		w.uses(recordBytes(int64(len(o.items))))
-	case kList:
-		o := v.list()
-		w.byte(head)
-		w.sized(len(o.items), cap(o.items))
-		w.uses(listSize + blockSize(int64(cap(o.items))*valSize))
-	case kDict, kSet:
-		o := v.dict()
-		if o.fields {
-			head |= objectFields
-		}
-		w.byte(head)
-		w.sized(len(o.ents), cap(o.ents))
-		w.int(bitsOf(len(o.index)))
-		w.uses(o.size())
-	case kFunc:
-		o := v.fn()
-		w.byte(head)
-		w.int(w.modules[o.mod])
-		w.int(o.code.index)
-		w.uses(functionBytes(len(o.defaults), len(o.free)))
-	case kCell:
-		w.byte(head)
-		w.uses(cellSize)
-	}
-	w.uses(objectRoom)
-}
-
-// objectRoom and leafRoom are what the reader needs to find an object, or a leaf, by its number.
-const (
-	objectRoom = valSize + 16
-	leafRoom   = valSize
-)
-
-func (w *snapshotWriter) sized(length, room int) {
-	w.int(length)
-	w.int(room - length)
-}
-
-// bitsOf returns 0 for 0, and i+1 for 1<<i.
-func bitsOf(n int) int { return big.NewInt(int64(n)).BitLen() }
-
-// contents writes what an object holds.
-func (w *snapshotWriter) contents(v val) {
-	switch v.k {
-	case kTuple:
-		w.values(v.tuple().items)
-	case kStruct:
-		for i, e := range v.record().items {
-			w.name(v.record().names[i])
-			w.value(e)
-		}
-	case kList:
-		w.number(uint64(v.list().st))
-		w.values(v.list().items)
-	case kDict, kSet:
-		o := v.dict()
-		w.number(uint64(o.st))
-		for i := range o.ents {
-			switch e := &o.ents[i]; {
-			case e.k.k == kUnbound:
-				w.byte(tagUnbound)
-			case v.k == kSet:
-				w.value(e.k)
-			default:
-				w.value(e.k)
-				w.value(e.v)
-			}
-		}
-	case kFunc:
-		w.values(v.fn().defaults)
-		for _, c := range v.fn().free {
-			w.reference(cellVal(c))
-		}
-	case kCell:
-		w.value(v.cell().v)
-	}
-}
-
-func (w *snapshotWriter) values(list []val) {
-	for i := range list {
-		w.value(list[i])
-		w.fits(0)
-	}
-}
-
-// reference writes the number of an object.
-func (w *snapshotWriter) reference(v val) { w.number(*v.mark() - w.base - 1) }
-
-// name writes the name of a field, which may share its text with others.
-func (w *snapshotWriter) name(s string) { w.tagged(tagString, stringVal(s, w.last)) }
-
-// value writes a value.
-func (w *snapshotWriter) value(v val) {
-	switch v.k {
-	case kUnbound:
-		w.tag(tagUnbound, v.lab)
-	case kNone:
-		w.tag(tagNone, v.lab)
-	case kBool:
-		w.tag(tagFalse+byte(v.n), v.lab)
-	case kInt:
-		w.tag(tagInt, v.lab)
-		w.b = binary.AppendVarint(w.b, v.n)
-	case kFloat:
-		w.tag(tagFloat, v.lab)
-		w.b = binary.BigEndian.AppendUint64(w.b, uint64(v.n))
-	case kString:
-		w.tagged(tagString, v)
-	case kBytes:
-		w.tagged(tagBytes, v)
-	case kBig:
-		w.tagged(tagBig, v)
-	case kRange:
-		w.tagged(tagRange, v)
-	case kSeq:
-		w.tagged(tagSeq, v)
-	case kBuiltin, kModule:
-		w.named(v)
-	case kTuple, kStruct, kList, kDict, kSet, kFunc:
-		w.tag(tagObject, v.lab)
-		w.reference(v)
-	default:
-		panic(&SnapshotError{"internal", "a " + v.typeName() + " has no form to be written in"})
-	}
-}
-
-func (w *snapshotWriter) tag(tag byte, l label.ID) {
-	if l == w.last {
-		w.byte(tag)
-		return
-	}
-	w.byte(tag | ownLabel)
-	w.number(uint64(l))
-	w.last = l
-}
-
-// tagged writes a leaf: whole if it is met for the first time, else its number.
-func (w *snapshotWriter) tagged(tag byte, v val) {
-	isText := v.k == kString || v.k == kBytes
-	if isText && v.n < 2 { // a constant, or nothing
-		w.tag(tag, v.lab)
-		w.chars(v.str())
-		return
-	}
-	if at, ok := w.leaves[v.p]; ok && at.n == v.n {
-		if v.k == kBytes {
-			w.tag(tagLeafBytes, v.lab)
-		} else {
-			w.tag(tagLeaf, v.lab)
-		}
-		w.int(at.index)
-		return
-	}
-	w.leaves[v.p] = written{w.count, v.n}
-	w.count++
-	w.uses(leafRoom)
-	w.tag(tag, v.lab)
-	switch v.k {
-	case kString, kBytes:
-		w.chars(v.str())
-		w.uses(stringSize(v.n))
-	case kBig:
-		b := v.bigInt()
-		w.int((b.Sign() + 1) / 2)
-		w.chars(string(b.Bytes()))
-		w.uses(bigSize(int64(b.BitLen())))
-	case kRange:
-		r := v.rng()
-		for _, n := range []int64{r.start, r.stop, r.step, r.n} {
-			w.b = binary.AppendVarint(w.b, n)
-		}
-		w.uses(rangeSize)
-	case kSeq:
-		w.byte(byte(v.seq().mode))
-		w.name(v.seq().s)
-		w.uses(seqSize)
-	case kBuiltin:
-		w.text(v.builtin().name)
-		w.value(v.builtin().recv)
-		w.uses(builtinSize)
-	}
-}
-
-// named writes a builtin or a module: a method with its receiver, everything else by name.
-func (w *snapshotWriter) named(v val) {
-	if v.k == kBuiltin && v.builtin().recv.k != kUnbound {
-		w.tagged(tagMethod, v)
-		return
-	}
-	tag, name := tagTool, ""
-	switch {
-	case v.k == kModule:
-		name = v.module().name
-	case v.builtin().def.tool != nil:
-		name = v.builtin().def.tool.Name
-	}
-	if at, ok := lookupPath(w.s.pre, name); !ok || at.p != v.p {
-		tag, name = tagUniverse, pathsOfUniverse()[v.p]
-		if name == "" {
-			panic(&SnapshotError{"internal", "a " + v.typeName() + " is neither the language's nor a tool"})
-		}
-	}
-	w.tag(tag, v.lab)
-	w.text(name)
-}
-
-// lookupPath finds "a.b.c" in modules of modules.
-func lookupPath(names map[string]val, path string) (val, bool) {
-	for {
-		name, rest, more := strings.Cut(path, ".")
-		v, ok := names[name]
-		switch {
-		case !ok || !more:
-			return v, ok
-		case v.k != kModule:
-			return val{}, false
-		}
-		names, path = v.module().attrs, rest
-	}
-}
-
-// pathsOfUniverse returns the names of the language's functions and modules.
-var pathsOfUniverse = sync.OnceValue(func() map[unsafe.Pointer]string {
-	out := map[unsafe.Pointer]string{}
-	var add func(prefix string, names map[string]val)
-	add = func(prefix string, names map[string]val) {
-		for n, v := range names {
-			if v.k != kBuiltin && v.k != kModule {
-				continue
-			}
-			if old, ok := out[v.p]; !ok || prefix+n < old {
-				out[v.p] = prefix + n
-			}
-			if v.k == kModule {
-				add(prefix+n+".", v.module().attrs)
-			}
-		}
-	}
-	add("", universe)
-	return out
-})
 
 // equal reports whether two programs are the same text, compiled under the same names.
 func (p *Program) equal(q *Program) bool {

@@ -422,6 +422,26 @@ func TestAHostileSnapshotTakesLittleMemory(t *testing.T) {
 	}
 }
 
+func TestWriterAndReaderCountAlike(t *testing.T) {
+	for seed := range uint64(60) {
+		var in niInputs
+		l := &life{t: t, c: snapshotConfig(in.fixed()...), world: niHost{in: &in}}
+		l.c.Host = l
+		l.live(richTurns(rand.New(rand.NewPCG(seed, 6))), func(l *life) {})
+		w := newSnapshotWriter(l.s, 1<<20)
+		w.session()
+		s, err := NewSession(Config{Host: l, Tools: l.c.Tools, Limits: l.c.Limits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newSnapshotReader(s, sealed(w.b))
+		r.session(l.c)
+		if w.room != r.room {
+			t.Fatalf("seed %d: the writer has counted %d bytes, the reader %d", seed, restoreRoom(l.s.limits)-w.room, restoreRoom(s.limits)-r.room)
+		}
+	}
+}
+
 func TestDeepDataIsWrittenAndReMade(t *testing.T) {
 	c := Config{Host: &recorder{}}
 	s, err := NewSession(c)

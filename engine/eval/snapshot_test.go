@@ -37,6 +37,9 @@ type wake func(l *life)
 
 // restored writes the session down and makes it again.
 func restored(l *life) {
+	if _, err := l.s.Snapshot(100); err == nil { // one that is given up must not show
+		l.t.Fatal("a session fits into 100 bytes")
+	}
 	b, err := l.s.Snapshot(0)
 	if err != nil {
 		l.t.Fatal(err)

@@ -179,6 +179,9 @@ func (p *policy) checkRule(src *spec.Rule, role string) {
 	default:
 		p.report(src.Pos, nearestOf(src.Action, actions), "%s: action: got %q, want deny, ask, allow or accept", role, src.Action)
 	}
+	if p.src.Own && len(src.Obligations) > 0 {
+		p.report(src.Pos, "the host's policies oblige; see callgate.yaml", "%s: an agent's own policy may only deny or ask, got obligations", role)
+	}
 	if src.Action == actionAccept && !src.EachLeaf && src.Args.Text == "" {
 		p.report(src.Pos, `with each: leaf it accepts the leaf; args: "['pc']" accepts the control`, "%s: accept must name what it accepts: each: leaf, or args", role)
 	}

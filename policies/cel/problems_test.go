@@ -226,6 +226,7 @@ func TestProblemsOfRules(t *testing.T) {
 		{"an accept of the control", false, spec.CEL{Rules: []spec.Rule{{ID: "a", Action: "accept", When: is("true"), Args: is("['pc']")}}}, nil},
 		{"an agent's own policy that allows", true, spec.CEL{Rules: []spec.Rule{{ID: "a", Action: "allow", When: is("true")}}}, []string{"rule a: an agent's own policy may only deny or ask, got allow"}},
 		{"an agent's own policy that accepts", true, spec.CEL{Rules: []spec.Rule{{ID: "a", Action: "accept", EachLeaf: true, When: is("true")}}}, []string{"rule a: an agent's own policy may only deny or ask, got accept"}},
+		{"an agent's own policy that sets a mark, which the host's may go by", true, spec.CEL{Rules: []spec.Rule{{ID: "a", Action: "ask", When: is("true"), Obligations: []map[string]any{{"type": "mark", "name": "approved"}}}}}, []string{"rule a: an agent's own policy may only deny or ask, got obligations"}},
 		{"an agent's own policy that asks", true, spec.CEL{Rules: []spec.Rule{{ID: "a", Action: "ask", When: is("true")}}}, nil},
 		{"a variable twice", false, spec.CEL{Variables: []spec.Expr{{Name: "a", Text: "1"}, {Name: "a", Text: "2"}}, Rules: []spec.Rule{{ID: "a", Action: "deny", When: is("true")}}}, []string{"variable a: declared twice"}},
 		{"a variable of no name", false, spec.CEL{Variables: []spec.Expr{{Name: "a-b", Text: "1"}}, Rules: []spec.Rule{{ID: "a", Action: "deny", When: is("true")}}}, []string{`variable "a-b": want a name of letters, digits and _`}},

@@ -467,7 +467,7 @@ func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
 
 // run executes a function's body and returns its result, which carries the function's pc.
 func (t *thread) run(code *funcode) val {
-	if t.fuel--; t.fuel < 0 {
+	if t.fuel -= code.entry; t.fuel < 0 {
 		t.refuel()
 	}
 	if code.body(t) == sigReturn {

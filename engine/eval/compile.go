@@ -3,12 +3,12 @@ package eval
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"math/big"
 	"slices"
-	"sort"
+	"strings"
+	"sync"
 
 	"go.starlark.net/resolve"
 	star "go.starlark.net/syntax"
@@ -28,7 +28,6 @@ type Program struct {
 	binds   []bool     // whether this program can bind the global
 	names   []string   // of predeclared values (tools, inputs), by index
 	bytes   int64      // about what all of it takes
-
 	// What it was compiled from, so that a snapshot can say so: its text, and those of the names it asked for
 	// that there were, sorted: bound by earlier programs, and given.
 	src            string
@@ -54,11 +53,13 @@ type funcode struct {
 	cells  []int // locals that inner functions share
 	free   []capture
 	body   stmt
+	entry  int64 // steps that a call takes for its frame
 	stack  int64 // bytes of Go's stack that a call may take, without those that it makes
 
-	block   *star.DefStmt // for the summary of containers that it changes; nil for a lambda or a module
-	stmts   []star.Stmt
-	summary lazySummary
+	stmts []star.Stmt
+	arms  []star.Expr // of branches that are expressions
+	once  sync.Once
+	does  effects // see [funcode.effects]
 }
 
 // capture says where a closure finds a cell when it is made.
@@ -112,12 +113,8 @@ func Compile(file string, src []byte, env Env) (*Program, error) {
 	}
 	earlier, given := map[string]bool{}, map[string]bool{}
 	isGlobal, isGiven := known(env.Globals, earlier), known(env.Predeclared, given)
-	universal := func(n string) bool { _, ok := universe[n]; return ok }
-	if err := undefined(f, isGlobal, isGiven, universal); err != nil {
+	if err := resolveNames(f, isGlobal, isGiven); err != nil {
 		return nil, err
-	}
-	if err := resolve.REPLChunk(f, isGlobal, isGiven, universal); err != nil {
-		return nil, positioned(file, err)
 	}
 	sum := sha256.Sum256(src)
 	p := &Program{
@@ -139,10 +136,11 @@ func Compile(file string, src []byte, env Env) (*Program, error) {
 		}
 	}
 	p.main.body = fc.block(f.Stmts, nil, nil)
-	p.main.nslots = fc.base + fc.most
+	p.main.nslots, p.main.stack = fc.base+fc.most, fc.stackBytes()
 	if len(c.errs) > 0 {
 		return nil, c.errs
 	}
+	p.bytes = programBytes(f, len(src), len(p.funcs))
 	return p, nil
 }
 
@@ -155,107 +153,6 @@ func (p *Program) Globals() []string {
 		}
 	}
 	return out
-}
-
-func positioned(file string, err error) error {
-	var list resolve.ErrorList
-	if !errors.As(err, &list) {
-		return err
-	}
-	var out syntax.Errors
-	for _, e := range list {
-		out = append(out, syntax.Error{File: file, Line: int(e.Pos.Line), Column: int(e.Pos.Col), Message: e.Msg})
-	}
-	sort.SliceStable(out, func(i, j int) bool {
-		return out[i].Line < out[j].Line || out[i].Line == out[j].Line && out[i].Column < out[j].Column
-	})
-	return out
-}
-
-// maxUndefined is how many undefined names the resolver may look for
-// misspellings of: its search is quadratic.
-const maxUndefined = 20
-
-// undefined reports names that nothing anywhere in the file binds, if there are so many
-// that the resolver's own search for misspellings would take long.
-func undefined(f *star.File, known ...func(string) bool) error {
-	bound, attr := map[string]bool{}, map[*star.Ident]bool{}
-	var uses []*star.Ident
-	var bind func(e star.Expr)
-	bind = func(e star.Expr) {
-		switch e := e.(type) {
-		case *star.Ident:
-			bound[e.Name] = true
-		case *star.ParenExpr:
-			bind(e.X)
-		case *star.TupleExpr:
-			for _, x := range e.List {
-				bind(x)
-			}
-		case *star.ListExpr:
-			for _, x := range e.List {
-				bind(x)
-			}
-		case *star.UnaryExpr:
-			if e.X != nil {
-				bind(e.X)
-			}
-		case *star.BinaryExpr:
-			bind(e.X)
-		}
-	}
-	params := func(list []star.Expr) {
-		for _, p := range list {
-			bind(p)
-		}
-	}
-	star.Walk(f, func(n star.Node) bool {
-		switch n := n.(type) {
-		case *star.Ident:
-			if !attr[n] {
-				uses = append(uses, n)
-			}
-		case *star.DefStmt:
-			bound[n.Name.Name] = true
-			params(n.Params)
-		case *star.LambdaExpr:
-			params(n.Params)
-		case *star.AssignStmt:
-			bind(n.LHS)
-		case *star.ForStmt:
-			bind(n.Vars)
-		case *star.ForClause:
-			bind(n.Vars)
-		case *star.LoadStmt:
-			for _, id := range n.To {
-				bound[id.Name] = true
-			}
-		case *star.DotExpr:
-			attr[n.Name] = true
-		case *star.BinaryExpr:
-			if n.Op == star.EQ { // a keyword argument or a default
-				bind(n.X)
-			}
-		}
-		return n != nil
-	})
-	var out syntax.Errors
-next:
-	for _, id := range uses {
-		if bound[id.Name] {
-			continue
-		}
-		for _, k := range known {
-			if k(id.Name) {
-				continue next
-			}
-		}
-		out = append(out, syntax.Error{File: f.Path, Line: int(id.NamePos.Line), Column: int(id.NamePos.Col), Message: "undefined: " + id.Name})
-	}
-	if len(out) > maxUndefined {
-		return out
-	}
-	return nil
 }
 
 // compiler compiles one program.
@@ -278,6 +175,64 @@ type fcomp struct {
 	need int // temporaries needed by what is being compiled, so far
 	last int // temporaries needed by the operand compiled last
 	most int // temporaries needed by any statement so far
+
+	path, deepest int64 // bytes of Go's stack on the way to what is being compiled, and on the longest way so far
+}
+
+// callStack is what a call of a function takes of Go's stack, with a builtin between it and its caller.
+const callStack = 1024
+
+// stackBytes is what a call of the function may take of Go's stack, which grows by doubling.
+func (f *fcomp) stackBytes() int64 { return 2 * (callStack + f.deepest) }
+
+// within adds what running a node takes of Go's stack to the way to its parts, until the function that it returns is called.
+func (f *fcomp) within(n star.Node) func() {
+	b := stackOf(n)
+	f.path += b
+	f.deepest = max(f.deepest, f.path)
+	return func() { f.path -= b }
+}
+
+// stackOf is about what running a node takes of Go's stack; a test measures it.
+func stackOf(n star.Node) int64 {
+	switch n := n.(type) {
+	case *star.ParenExpr:
+		return 0
+	case *star.CallExpr:
+		return 1024
+	case *star.Comprehension:
+		return 512 + 384*int64(len(n.Clauses))
+	case *star.SliceExpr, *star.ForStmt:
+		return 576
+	case *star.DictExpr, *star.ListExpr, *star.TupleExpr:
+		return 384
+	case *star.WhileStmt:
+		return 256
+	}
+	return 192
+}
+
+// programBytes is about what a compiled program takes, a test measures it: its text, up to three times, its tree,
+// what was compiled of it, and the effects of its functions, which are worked out when they are needed.
+func programBytes(f *star.File, size, funcs int) int64 {
+	n := 3*int64(size) + 1150*int64(funcs)
+	star.Walk(f, func(node star.Node) bool {
+		switch node := node.(type) {
+		case nil:
+			return false
+		case *star.IfStmt, *star.ForStmt, *star.WhileStmt, *star.CondExpr, *star.Comprehension:
+			n += 400
+		case *star.BinaryExpr:
+			if node.Op == star.AND || node.Op == star.OR {
+				n += 400
+			}
+		case star.Stmt:
+			n += 110
+		}
+		n += 150
+		return true
+	})
+	return n
 }
 
 func at(p star.Position) pos { return pos{p.Line, p.Col} }
@@ -288,10 +243,10 @@ func start(n star.Node) pos {
 }
 
 // function compiles a def or lambda and returns an expression that makes the closure.
-func (f *fcomp) function(fn *resolve.Function, def *star.DefStmt) expr {
+func (f *fcomp) function(fn *resolve.Function) expr {
 	code := &funcode{
 		prog: f.prog, index: len(f.prog.funcs), name: fn.Name, pos: at(fn.Pos),
-		varargs: fn.HasVarargs, kwargs: fn.HasKwargs, kwonly: fn.NumKwonlyParams, block: def, stmts: fn.Body,
+		varargs: fn.HasVarargs, kwargs: fn.HasKwargs, kwonly: fn.NumKwonlyParams, stmts: fn.Body,
 	}
 	f.prog.funcs = append(f.prog.funcs, code)
 	var defaults []expr
@@ -325,11 +280,14 @@ func (f *fcomp) function(fn *resolve.Function, def *star.DefStmt) expr {
 	}
 	fc := &fcomp{compiler: f.compiler, code: code, base: len(fn.Locals)}
 	code.body = fc.block(fn.Body, nil, nil)
-	code.nslots = fc.base + fc.most
+	code.nslots, code.stack = fc.base+fc.most, fc.stackBytes()
+	code.entry = 1 + int64(code.nslots)/16 + int64(len(code.cells))/2
 
 	first := f.slots(len(defaults))
+	bytes, captured := functionBytes(len(defaults), len(code.free)), int64(len(code.free))/4
 	return func(t *thread) val {
-		t.alloc(96 + int64(len(defaults))*valSize + int64(len(code.free))*8)
+		t.alloc(bytes)
+		t.burn(captured)
 		fn := &function{code: code, mod: t.fn.mod}
 		for i, d := range defaults {
 			if d != nil {
@@ -380,9 +338,11 @@ func (f *fcomp) block(list []star.Stmt, up *place, loop star.Stmt) stmt {
 	for i, s := range list {
 		cost += weight(s)
 		f.need = 0
+		leave := f.within(s)
 		if st := f.stmt(s, &place{list[i+1:], up, loop}); st != nil {
 			stmts = append(stmts, placed{st, whereIs(s)})
 		}
+		leave()
 		f.most = max(f.most, f.need)
 	}
 	switch len(stmts) {
@@ -490,6 +450,7 @@ func literal(l *star.Literal) val {
 	case float64:
 		return floatVal(v, label.BottomID)
 	case string:
+		v = strings.Clone(v) // a program that keeps it should not keep the text
 		if l.Token == star.BYTES {
 			return bytesVal(v, label.BottomID)
 		}

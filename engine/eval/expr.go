@@ -12,6 +12,7 @@ import (
 // expr compiles an expression. Afterwards f.last is the number of temporaries
 // that it needs, and f.need has become at least that.
 func (f *fcomp) expr(e star.Expr) expr {
+	defer f.within(e)()
 	before := f.need
 	f.need = 0
 	x := f.expression(e)
@@ -66,7 +67,7 @@ func (f *fcomp) expression(e star.Expr) expr {
 	case *star.Comprehension:
 		return f.comprehension(e)
 	case *star.LambdaExpr:
-		return f.function(e.Function.(*resolve.Function), nil)
+		return f.function(e.Function.(*resolve.Function))
 	}
 	p, _ := e.Span()
 	f.errorf(p, "", "unexpected expression")
@@ -628,15 +629,16 @@ func (f *fcomp) comprehension(e *star.Comprehension) expr {
 		}
 	}
 	cost := size(e.Body)
-	whole := f.region(nil, e.Body)
+	arms := []star.Node{e.Body}
 	for _, c := range e.Clauses[1:] {
 		switch c := c.(type) {
 		case *star.IfClause:
-			whole.arms = append(whole.arms, c.Cond)
+			arms = append(arms, c.Cond)
 		case *star.ForClause:
-			whole.arms = append(whole.arms, c.X)
+			arms = append(arms, c.X)
 		}
 	}
+	whole := f.region(nil, arms...)
 	run := add
 	for i := len(e.Clauses) - 1; i >= 0; i-- {
 		next := run

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"slices"
 	"sync"
 
 	"go.starlark.net/resolve"
@@ -16,7 +17,9 @@ import (
 // and the exits raise the pc of what they may skip.
 //
 // What is in a region is worked out on the first such entry: most regions are only
-// ever entered under labels that the pc already has.
+// ever entered under labels that the pc already has. It is found as extents of what the function does in the order
+// of its text, which all regions of the function share: so the regions of a program take no more memory than its text
+// accounts for, however many there are and whatever they may skip.
 type region struct {
 	fn    *fcomp
 	place *place    // of the statement; nil for an expression, which has no exits
@@ -24,25 +27,40 @@ type region struct {
 	arms  []star.Node
 
 	once  sync.Once
-	sum   summary // of the arms and of what may be skipped
-	exits exits   // ret, brk and cont, those that are themselves skipped included
+	of    *effects
+	parts []extent // of the arms and of what may be skipped
+	exits exits    // ret, brk and cont, those that are themselves skipped included
+	calls bool     // something in it may reach the host
+	cost  int64    // steps that announcing it takes
 }
 
+// region makes the region of a branch with the given arms.
 func (f *fcomp) region(p *place, arms ...star.Node) *region {
+	for _, n := range arms {
+		if e, ok := n.(star.Expr); ok {
+			f.code.arms = append(f.code.arms, e)
+		}
+	}
 	return &region{fn: f, place: p, arms: arms}
 }
 
 // exits are the ways in which control can leave a list of statements.
 type exits struct{ ret, brk, cont bool }
 
-// summary is what a list of nodes binds, changes and calls.
-type summary struct {
+func (e exits) or(f exits) exits {
+	return exits{e.ret || f.ret, e.brk || f.brk, e.cont || f.cont}
+}
+
+// effects is what a function's own statements bind, change and call, in the order of its text.
+type effects struct {
 	names   []ref // bound
 	changed []ref // whose containers are changed
-	calls   bool  // something that may reach the host
 	callees []callee
-	exits   exits
-	work    int64 // nodes looked at
+	calls   int32 // how many things may reach the host
+
+	marks  map[star.Node]mark // of statements, and of expressions that are arms
+	whole  mark               // of all of it
+	wanted map[star.Node]bool // arms, while marks are being made
 }
 
 // ref is a variable as seen from the function that is running.
@@ -57,22 +75,90 @@ type callee struct {
 	args []ref // of arguments that are names; scope Undefined otherwise
 }
 
+// point is a place in a function's effects: how many of each kind come before it.
+type point struct{ names, changed, callees, calls int32 }
+
+// extent is a part of a function's effects.
+type extent struct{ from, to point }
+
+// mark says what a node does, and how control can leave it.
+type mark struct {
+	extent
+	exits exits
+	rest  exits // of a statement: of it and of those that follow in its list
+}
+
+// effects works out what the function does, once.
+func (c *funcode) effects() *effects {
+	e := &c.does
+	c.once.Do(func() {
+		e.marks, e.wanted = map[star.Node]mark{}, make(map[star.Node]bool, len(c.arms))
+		for _, a := range c.arms {
+			e.wanted[a] = true
+		}
+		e.all(c.stmts)
+		e.wanted = nil
+		e.whole = mark{extent{to: e.point()}, exits{true, true, true}, exits{true, true, true}}
+	})
+	return e
+}
+
+func (e *effects) point() point {
+	return point{int32(len(e.names)), int32(len(e.changed)), int32(len(e.callees)), e.calls}
+}
+
 // resolve works out the region, once.
 func (r *region) resolve() {
 	r.once.Do(func() {
+		r.of = r.fn.code.effects()
+		var x exits
 		for _, n := range r.arms {
-			r.sum.add(n, false)
+			m := r.of.mark(n)
+			r.add(m.extent)
+			x = x.or(m.exits)
 		}
-		x := r.sum.exits
-		loop := isLoop(r.self)
-		if loop {
+		if isLoop(r.self) {
 			x.brk, x.cont = false, false
 		}
 		if r.place != nil {
 			r.skipped(&x)
 		}
 		r.exits = x
+		r.cost = 1
+		for _, p := range r.parts {
+			r.calls = r.calls || p.from.calls != p.to.calls
+			r.cost += int64(p.to.names-p.from.names) + int64(p.to.changed-p.from.changed) + int64(p.to.callees-p.from.callees)
+		}
 	})
+}
+
+// mark returns the mark of a node. One that the walk did not meet, which would be a fault of this file, counts
+// as doing all that the function does.
+func (e *effects) mark(n star.Node) mark {
+	m, ok := e.marks[n]
+	if !ok {
+		return e.whole
+	}
+	return m
+}
+
+// add adds a part, which often follows the one before.
+func (r *region) add(p extent) {
+	if n := len(r.parts); n > 0 && r.parts[n-1].to == p.from {
+		r.parts[n-1].to = p.to
+		return
+	}
+	r.parts = append(r.parts, p)
+}
+
+// addList adds statements that follow each other in a list, and returns how control can leave them.
+func (r *region) addList(list []star.Stmt) exits {
+	if len(list) == 0 {
+		return exits{}
+	}
+	first, last := r.of.mark(list[0]), r.of.mark(list[len(list)-1])
+	r.add(extent{first.from, last.to})
+	return first.rest
 }
 
 func isLoop(s star.Stmt) bool {
@@ -97,138 +183,134 @@ func (r *region) skipped(x *exits) {
 	}
 	if x.cont && inner != nil {
 		for p := r.place; ; p = p.up {
-			for _, s := range p.after {
-				e := r.sum.add(s, false)
-				x.ret = x.ret || e.ret
-				x.brk = x.brk || e.brk
-			}
+			e := r.addList(p.after)
+			x.ret = x.ret || e.ret
+			x.brk = x.brk || e.brk
 			if p.loop != nil {
 				break
 			}
 		}
 	}
 	if x.brk && inner != nil {
-		if e := r.sum.add(inner, false); e.ret {
-			x.ret = true
-		}
+		m := r.of.mark(inner)
+		r.add(m.extent)
+		x.ret = x.ret || m.exits.ret
 	}
 	if !x.ret {
 		return
 	}
 	if outer != nil {
-		r.sum.add(outer, false)
+		r.add(r.of.mark(outer).extent)
 	}
 	for p := r.place; p != nil; p = p.up {
-		for _, s := range p.after {
-			r.sum.add(s, false)
-		}
+		r.addList(p.after)
 	}
 }
 
-// add adds a node to the summary and returns the exits that leave it.
-func (s *summary) add(n star.Node, inLoop bool) exits {
+// add adds a node and returns the exits that leave it.
+func (e *effects) add(n star.Node) exits {
+	from := e.point()
 	var out exits
-	s.work++
 	switch n := n.(type) {
 	case nil:
 	case *star.DefStmt:
-		s.bind(n.Name)
+		e.bind(n.Name)
 		for _, p := range n.Params {
 			if b, ok := p.(*star.BinaryExpr); ok {
-				s.add(b.Y, inLoop)
+				e.add(b.Y)
 			}
 		}
 	case *star.LambdaExpr:
 		for _, p := range n.Params {
 			if b, ok := p.(*star.BinaryExpr); ok {
-				s.add(b.Y, inLoop)
+				e.add(b.Y)
 			}
 		}
 	case *star.ExprStmt:
-		s.add(n.X, inLoop)
+		e.add(n.X)
 	case *star.AssignStmt:
-		s.target(n.LHS, n.Op != star.EQ)
-		s.add(n.RHS, inLoop)
+		e.target(n.LHS, n.Op != star.EQ)
+		e.add(n.RHS)
 	case *star.IfStmt:
-		s.add(n.Cond, inLoop)
-		out = s.all(n.True, inLoop).or(s.all(n.False, inLoop))
+		e.add(n.Cond)
+		out = e.all(n.True).or(e.all(n.False))
 	case *star.ForStmt:
-		s.target(n.Vars, false)
-		s.add(n.X, inLoop)
-		out.ret = s.all(n.Body, true).ret
+		e.target(n.Vars, false)
+		e.add(n.X)
+		out.ret = e.all(n.Body).ret
 	case *star.WhileStmt:
-		s.add(n.Cond, inLoop)
-		out.ret = s.all(n.Body, true).ret
+		e.add(n.Cond)
+		out.ret = e.all(n.Body).ret
 	case *star.ReturnStmt:
 		out.ret = true
 		if n.Result != nil {
-			s.add(n.Result, inLoop)
+			e.add(n.Result)
 		}
 	case *star.BranchStmt:
 		out.brk, out.cont = n.Token == star.BREAK, n.Token == star.CONTINUE
 	case *star.CallExpr:
-		s.call(n, inLoop)
+		e.call(n)
 	case *star.ForClause:
-		s.target(n.Vars, false) // a closure may keep them
-		s.add(n.X, inLoop)
+		e.target(n.Vars, false) // a closure may keep them
+		e.add(n.X)
 	case star.Expr:
-		s.operands(n, inLoop)
+		e.operands(n)
 	case *star.IfClause:
-		s.add(n.Cond, inLoop)
+		e.add(n.Cond)
 	}
-	if !inLoop {
-		s.exits = s.exits.or(out)
-	} else if out.ret {
-		s.exits.ret = true
+	if _, ok := n.(star.Stmt); ok || e.wanted[n] {
+		e.marks[n] = mark{extent{from, e.point()}, out, out}
 	}
 	return out
 }
 
-func (e exits) or(f exits) exits {
-	return exits{e.ret || f.ret, e.brk || f.brk, e.cont || f.cont}
-}
-
-func (s *summary) all(list []star.Stmt, inLoop bool) exits {
-	var out exits
+func (e *effects) all(list []star.Stmt) exits {
 	for _, n := range list {
-		out = out.or(s.add(n, inLoop))
+		e.add(n)
+	}
+	var out exits
+	for _, n := range slices.Backward(list) {
+		m := e.marks[n]
+		out = out.or(m.exits)
+		m.rest = out
+		e.marks[n] = m
 	}
 	return out
 }
 
 // operands adds the parts of an expression.
-func (s *summary) operands(e star.Expr, inLoop bool) {
-	star.Walk(e, func(n star.Node) bool {
-		if n == e || n == nil {
+func (e *effects) operands(x star.Expr) {
+	star.Walk(x, func(n star.Node) bool {
+		if n == x || n == nil {
 			return n != nil
 		}
-		s.add(n, inLoop)
+		e.add(n)
 		return false
 	})
 }
 
 // target adds what an assignment binds or changes.
-func (s *summary) target(e star.Expr, augmented bool) {
-	switch e := unparen(e).(type) {
+func (e *effects) target(x star.Expr, augmented bool) {
+	switch x := unparen(x).(type) {
 	case *star.Ident:
-		s.bind(e)
+		e.bind(x)
 		if augmented {
-			s.change(e)
+			e.change(x)
 		}
 	case *star.TupleExpr:
-		for _, x := range e.List {
-			s.target(x, augmented)
+		for _, y := range x.List {
+			e.target(y, augmented)
 		}
 	case *star.ListExpr:
-		for _, x := range e.List {
-			s.target(x, augmented)
+		for _, y := range x.List {
+			e.target(y, augmented)
 		}
 	case *star.IndexExpr:
-		s.change(e.X)
-		s.add(e.X, false)
-		s.add(e.Y, false)
+		e.change(x.X)
+		e.add(x.X)
+		e.add(x.Y)
 	case *star.DotExpr:
-		s.add(e.X, false)
+		e.add(x.X)
 	}
 }
 
@@ -244,21 +326,21 @@ func refOf(e star.Expr) (ref, bool) {
 	return ref{b.Scope, b.Index}, true
 }
 
-func (s *summary) bind(id *star.Ident) {
+func (e *effects) bind(id *star.Ident) {
 	if r, ok := refOf(id); ok {
-		s.names = append(s.names, r)
+		e.names = append(e.names, r)
 	}
 }
 
-func (s *summary) change(e star.Expr) {
-	if r, ok := refOf(e); ok {
-		s.changed = append(s.changed, r)
+func (e *effects) change(x star.Expr) {
+	if r, ok := refOf(x); ok {
+		e.changed = append(e.changed, r)
 	}
 }
 
-func (s *summary) call(n *star.CallExpr, inLoop bool) {
+func (e *effects) call(n *star.CallExpr) {
 	for _, a := range n.Args {
-		s.add(a, inLoop)
+		e.add(a)
 	}
 	switch fn := unparen(n.Fn).(type) {
 	case *star.Ident:
@@ -266,25 +348,25 @@ func (s *summary) call(n *star.CallExpr, inLoop bool) {
 		if b == nil || b.Scope == resolve.Universal && !reaches[fn.Name] {
 			return
 		}
-		s.calls = true
+		e.calls++
 		c := callee{fn: ref{b.Scope, b.Index}}
 		for _, a := range n.Args {
 			r, _ := refOf(a)
 			c.args = append(c.args, r)
 		}
-		s.callees = append(s.callees, c)
+		e.callees = append(e.callees, c)
 	case *star.DotExpr:
-		s.add(fn.X, inLoop)
+		e.add(fn.X)
 		if mutators[fn.Name.Name] {
-			s.change(fn.X)
+			e.change(fn.X)
 		}
 		r, named := refOf(fn.X)
 		if !methodNames[fn.Name.Name] || named && r.scope == resolve.Predeclared {
-			s.calls = true
+			e.calls++
 		}
 	default:
-		s.add(n.Fn, inLoop)
-		s.calls = true
+		e.add(n.Fn)
+		e.calls++
 	}
 }
 
@@ -309,22 +391,28 @@ var reaches = map[string]bool{
 func (t *thread) announce(r *region, before, full, cond label.ID) {
 	t.conds = append(t.conds, cond)
 	r.resolve()
-	t.burn(1 + int64(len(r.sum.names)+len(r.sum.changed)))
-	for _, n := range r.sum.names {
-		if v := t.variable(n); v != nil {
-			v.lab = t.join(v.lab, full)
+	t.burn(r.cost)
+	for _, p := range r.parts {
+		for _, n := range r.of.names[p.from.names:p.to.names] {
+			if v := t.variable(n); v != nil {
+				v.lab = t.join(v.lab, full)
+			}
 		}
 	}
-	for _, n := range r.sum.changed {
-		if v := t.variable(n); v != nil {
-			t.announceValue(*v, before, full)
+	for _, p := range r.parts {
+		for _, n := range r.of.changed[p.from.changed:p.to.changed] {
+			if v := t.variable(n); v != nil {
+				t.announceValue(*v, before, full)
+			}
 		}
 	}
-	if r.sum.calls && t.tab.Flows(before, t.s.history) {
+	if r.calls && t.tab.Flows(before, t.s.history) {
 		t.s.history = t.join(t.s.history, full)
 	}
-	for _, c := range r.sum.callees {
-		t.announceCall(c, before, full)
+	for _, p := range r.parts {
+		for _, c := range r.of.callees[p.from.callees:p.to.callees] {
+			t.announceCall(c, before, full)
+		}
 	}
 	x := r.exits
 	if x.ret {
@@ -391,7 +479,8 @@ func (t *thread) announceCall(c callee, via, full label.ID) {
 	}
 	fn := v.fn()
 	via = t.join(via, v.lab)
-	sum := fn.code.changes()
+	sum := fn.code.effects()
+	t.burn(1 + int64(len(sum.changed)))
 	for _, r := range sum.changed {
 		switch r.scope {
 		case resolve.Local, resolve.Cell:
@@ -410,7 +499,7 @@ func (t *thread) announceCall(c callee, via, full label.ID) {
 }
 
 // announceInner follows calls of named functions inside a callee, a few levels deep.
-func (t *thread) announceInner(fn *function, sum *summary, via, full label.ID, depth int) {
+func (t *thread) announceInner(fn *function, sum *effects, via, full label.ID, depth int) {
 	if depth == 0 {
 		return
 	}
@@ -421,7 +510,8 @@ func (t *thread) announceInner(fn *function, sum *summary, via, full label.ID, d
 			continue
 		}
 		inner, via := v.fn(), t.join(via, v.lab)
-		isum := inner.code.changes()
+		isum := inner.code.effects()
+		t.burn(1 + int64(len(isum.changed)))
 		for _, r := range isum.changed {
 			if w := inner.variable(r); w != nil {
 				t.announceValue(*w, via, full)
@@ -440,15 +530,4 @@ func (fn *function) variable(r ref) *val {
 		return &fn.mod.cells[r.index].v
 	}
 	return nil
-}
-
-// lazySummary is the summary of a function's body, worked out once.
-type lazySummary struct {
-	once sync.Once
-	sum  summary
-}
-
-func (c *funcode) changes() *summary {
-	c.summary.once.Do(func() { c.summary.sum.all(c.stmts, false) })
-	return &c.summary.sum
 }

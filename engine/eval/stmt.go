@@ -31,7 +31,7 @@ func (f *fcomp) stmt(s star.Stmt, p *place) stmt {
 	case *star.WhileStmt:
 		return f.whileStmt(s, p)
 	case *star.DefStmt:
-		fn := f.function(s.Function.(*resolve.Function), s)
+		fn := f.function(s.Function.(*resolve.Function))
 		set := f.assign(s.Name)
 		return func(t *thread) sig {
 			set(t, fn(t))

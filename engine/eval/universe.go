@@ -128,6 +128,9 @@ func makeModule(name string, funcs map[string]*builtinDef) *module {
 	return m
 }
 
+// mostNames is among how many names of a program what was meant is looked for.
+const mostNames = 200
+
 // nearest returns " (did you mean x?)" if one of the names is close to what was written, case and underscores aside.
 func nearest(name string, names []string) string { return nearestTo(name, names, "") }
 
@@ -141,8 +144,8 @@ func nearestTo(name string, names []string, point string) string {
 	if len(written) <= 3 {
 		at = 2
 	}
-	for _, n := range names[:min(len(names), 200)] {
-		if len(n) > 64 {
+	for _, n := range names[:min(len(names), 2*mostNames)] {
+		if len(n) > 64 || n == name {
 			continue
 		}
 		folded := fold(n)

@@ -59,8 +59,8 @@ def later(x):
 c0 = counter()
 c1 = make(1)
 def f0(a, x, m): return a
-def f1(a, x, m): return len(x)
-def f2(a, x, m): return len(m)
+def f1(a, x = l0, m = d1): return len(x)
+def f2(a, x, *r, m = d0, **k): return len(m)
 g0 = f0
 `
 
@@ -83,9 +83,9 @@ var vocabulary = parsed([...]*words{
 			"($S << $S)", "($I >> $S)", "(3 - $I)", "(2 + $I)",
 			"abs($I)", "int($I)", "int(str($I))", "int('1' + str(abs($I)), 16)", "int($G)", "int(bool($A))", "int($B == True)",
 			"len($L)", "len($D)", "len($T)", "len($E)", "len($P)", "len($K)", "len($Y)", "len($U)", "len(range($S))", "len(dir($V))",
-			"($L + [$I])[0]", "($L + [$I])[-1]", "($L + [1, $I, 2, $I])[$S]", "[$I, $I, $I, $I][$S]", "($I, $I, $I, $I)[$S]", "range(#I, #I + 4)[$S]", "bytes([1, $S, 3, 4])[$S]",
+			"($L + [$I])[0]", "($L + [$I])[-1]", "($L + [1, $I, 2, $I])[$S]", "[$I, $I, $I, $I][$S]", "($I, $I, $I, $I)[$S]", "range(#I, #I + 4)[$S]", "ord(bytes([1, $S, 3, 4])[$S])",
 			"($P + ($I, $I))[$S]", "$P[0]", "$P[$S % 2]",
-			"$D.get($I, $I)", "($D.get($I) or $I)", "$K.get($T, $I)", "$M.pop($I, $I)", "$M.setdefault($I, $I)", "(#M[$I] if $I in #M else 2)", "(#M[i1] if i1 in #M else 0)", "(dk['p'] if 'p' in dk else 0)",
+			"$D.get($I, $I)", "($D.get($I) or $I)", "$K.get($T, $I)", "$M.pop($I, $I)", "$M.setdefault($I, $I)", "(#M[i1] if i1 in #M else 0)", "(dk['p'] if 'p' in dk else 0)",
 			"pop($R)", "$L.count($I)", "index($L, $I)", "($L + [#I]).index(#I)", "([0, 1, 2, 3] + $L).index($S)", "([0, 1, 2, 3] * 2).index($S, $S % 2, 8)",
 			"$T.find($T)", "$T.rfind($T)", "$T.count($T)", "($T + 'a').index('a')", "('1' + $T).rindex('1')", "$T.find($T, $S, $S)", "$T.count($T, $S)",
 			"max($L + [$I])", "min($L + [$I])", "max($I, $I)", "min($I, $I, $I)", "max($L, default = $I)", "max($L + [1], key = $F)", "min([$I, $I], key = $F)", "max([$P, $P])[0]", "min($D, default = $I)",

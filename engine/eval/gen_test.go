@@ -204,8 +204,33 @@ func (g *gen) block(n int) {
 	g.indent = was
 }
 
-// size is how many parts a statement may have.
-func (g *gen) size() int { return 2 + g.IntN(7) }
+// size is how many parts a statement may have. Most are small: where there is much in a statement, one part hides
+// what another shows.
+func (g *gen) size() int {
+	if g.chance(60) {
+		return 1 + g.IntN(3)
+	}
+	return 2 + g.IntN(7)
+}
+
+// everyOp are all templates of expressions that are data.
+var everyOp = func() []template {
+	var out []template
+	for typ, w := range vocabulary {
+		if w != nil && typ != 'F' && typ != 'S' {
+			out = append(out, w.ops...)
+		}
+	}
+	return out
+}()
+
+// probe sends the result of some operation on few things.
+func (g *gen) probe() {
+	g.left = g.IntN(3)
+	g.write(g.one([]string{"send(", "send(", "send(", "print(", "q0 = ("}))
+	g.fill(everyOp[g.IntN(len(everyOp))])
+	g.write(")\n")
+}
 
 // stmt writes a statement.
 func (g *gen) stmt() {
@@ -244,40 +269,49 @@ func (g *gen) function(head string) {
 	g.write("\n")
 }
 
-// turn writes n statements, and now and then one that may end the program.
-func (g *gen) turn(n int) string {
-	g.out, g.bol = nil, true
-	g.statements(n)
-	return string(g.out)
-}
-
 func (g *gen) statements(n int) {
 	for range n {
-		g.stmt()
+		if g.chance(40) {
+			g.probe()
+		} else {
+			g.stmt()
+		}
 	}
-	if g.chance(15) {
-		g.left = g.size()
-		g.fill(enderStmts[g.IntN(len(enderStmts))])
-		g.write("\n")
-	}
+}
+
+// ender writes a statement that may end the program.
+func (g *gen) ender() {
+	g.left = g.size()
+	g.fill(enderStmts[g.IntN(len(enderStmts))])
+	g.write("\n")
 }
 
 // programs returns the turns of a session, the first of which is [prelude].
 func (g *gen) programs() []string {
-	g.out, g.bol = nil, true
-	n := 2 + g.IntN(5)
-	if long := g.chance(35); long {
-		n += 2 + g.IntN(4)
-		for _, head := range heads {
-			if g.chance(60) {
-				g.function(head)
+	turns := []string{prelude}
+	long := g.chance(30)
+	for {
+		g.out, g.bol = nil, true
+		switch {
+		case len(turns) > 1:
+			g.statements(1 + g.IntN(5))
+		case long:
+			for _, head := range heads {
+				if g.chance(60) {
+					g.function(head)
+				}
 			}
+			g.statements(4 + g.IntN(6))
+		default:
+			g.statements(3 + g.IntN(7))
+		}
+		last := !g.chance(35) || len(turns) == 3
+		if g.chance(12) || last && g.chance(50) {
+			g.ender()
+		}
+		turns = append(turns, string(g.out))
+		if last {
+			return turns
 		}
 	}
-	g.statements(n)
-	turns := []string{prelude, string(g.out)}
-	for g.chance(35) && len(turns) < 4 {
-		turns = append(turns, g.turn(1+g.IntN(4)))
-	}
-	return turns
 }

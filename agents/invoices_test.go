@@ -126,9 +126,9 @@ func TestExactlyTheHonestPaymentsAreMadeAndTheLargeOneWaits(t *testing.T) {
 		t.Errorf("%d mails were sent, want none", n)
 	}
 	want := []string{
-		"2.4 payments.pay: flow.account flow.state payments.iban-origin <- mail.read 04-urgent.eml (body)",
+		"2.2 payments.pay: flow.account flow.state payments.iban-origin <- mail.read 04-urgent.eml (body)",
 		"4.1 payments.pay: flow.account flow.control flow.state payments.iban-origin <- mail.read 09-assistant.eml (body)",
-		"4.3 mail.send: base.untrusted-program flow.content flow.control flow.control-read flow.recipient mail.unknown-recipient <- mail.read 09-assistant.eml (body)",
+		"4.2 mail.send: base.untrusted-program flow.content flow.control flow.control-read flow.recipient mail.unknown-recipient <- mail.read 09-assistant.eml (body)",
 	}
 	if got := refusals(t, events); !slices.Equal(got, want) {
 		t.Errorf("refused\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

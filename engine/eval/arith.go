@@ -195,7 +195,7 @@ func (t *thread) operate(op star.Token, a, b val, p pos) val {
 			return t.shift(op, a, b, l, p)
 		}
 	}
-	panic(t.fail(p, l, "type", "unknown binary op: %s %s %s", a.typeName(), op, b.typeName()).hint(binaryHint(op, a, b)))
+	panic(t.fail(p, l, "type", "unknown binary op: %s %s %s", a.typeName(), op, b.typeName()).advise(binaryHint(op, a, b)))
 }
 
 // binaryHint says what to do about the mistakes that are made most.

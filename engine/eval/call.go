@@ -192,7 +192,7 @@ func (t *thread) callValue(fn val, args []callArg, plain, foreseen bool, p pos) 
 		t.spread = spread
 		return r
 	}
-	panic(t.fail(p, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()))
+	panic(t.fail(p, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()).advise(notCallableHint(fn)))
 }
 
 // foresee joins l, the label of which function is called and with how many arguments, to the label of the record of
@@ -233,7 +233,7 @@ func (t *thread) evalArgs(args []callArg, plain bool, frame []val, p pos) (posit
 			l := t.join(v.lab, t.structure(v))
 			it, ok := t.iterate(v)
 			if !ok {
-				panic(t.fail(args[i].p, l, "not-iterable", "argument after * must be iterable, not %s", v.typeName()))
+				panic(t.fail(args[i].p, l, "not-iterable", "argument after * must be iterable, not %s", v.typeName()).advise(notIterableHint(v)))
 			}
 			n := t.length(v)
 			t.at = args[i].p
@@ -307,7 +307,7 @@ func (t *thread) call(fn val, args ...val) val {
 	case kFunc:
 		r = t.invoke(fn, args, nil, label.BottomID, saved)
 	default:
-		panic(t.fail(saved, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()))
+		panic(t.fail(saved, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()).advise(notCallableHint(fn)))
 	}
 	t.at = saved
 	t.mem.resume(segment)

@@ -236,7 +236,7 @@ func (t *thread) unordered(op star.Token, a, b val, l label.ID, p pos) *Error {
 		}
 		a, b = x[i], y[i]
 	}
-	return t.fail(p, l, "type", "%s%s %s %s not implemented", t.prefix(), a.typeName(), op, b.typeName())
+	return t.fail(p, l, "type", "%s%s %s %s not implemented", t.prefix(), a.typeName(), op, b.typeName()).advise(unorderedHint(a, b))
 }
 
 func (t *thread) compareSets(op star.Token, x, y *dict) bool {

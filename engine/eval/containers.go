@@ -125,7 +125,7 @@ func addContainerMethods() {
 		h := t.hash(c.args[0].with(l))
 		i := t.find(d, c.args[0], h)
 		if i < 0 && !c.has(1) {
-			panic(t.argError(c, "no-key", "missing key %s", t.short(c.args[0])).hint("pop(key, default) returns the default instead"))
+			panic(t.argError(c, "no-key", "missing key %s", t.short(c.args[0])).advise("pop(key, default) returns the default instead"))
 		}
 		w := t.join(t.write(&d.st, c.recv.lab, t.at), l)
 		d.st = t.join(d.st, l)
@@ -457,7 +457,7 @@ func addSetMethods() {
 			i := t.find(d, c.args[0], t.hash(c.args[0]))
 			t.mutable(d.iters, "delete from", c.recv, t.at)
 			if i < 0 && must {
-				panic(t.argError(c, "no-key", "missing key %s", t.short(c.args[0])).hint("discard does nothing if it is missing"))
+				panic(t.argError(c, "no-key", "missing key %s", t.short(c.args[0])).advise("discard does nothing if it is missing"))
 			}
 			t.write(&d.st, c.recv.lab, t.at)
 			d.st = t.join(d.st, l)

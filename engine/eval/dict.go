@@ -131,7 +131,7 @@ func (t *thread) hashSlow(v val, depth int, root val) uint64 {
 	if v.k == kRange || v.k == kSeq || v.k == kModule {
 		text = "unhashable: "
 	}
-	panic(t.errorf(t.deepLabel(root), "unhashable", "%s%s%s", t.prefix(), text, v.typeName()).hint(unhashableHint(v)))
+	panic(t.errorf(t.deepLabel(root), "unhashable", "%s%s%s", t.prefix(), text, v.typeName()).advise(unhashableHint(v)))
 }
 
 // unhashableHint says what to use as a key instead.

@@ -31,7 +31,8 @@ type Error struct {
 	Code   string      // holds no data: "division-by-zero", "limit.steps", "denied (flow.account)"
 	Text   string      // may hold data under Label
 	Hint   string      // what to do instead; holds no data
-	Label  label.Label // of the fact that it happened, and of Text
+	Advice string      // what to do instead, chosen by types and values: under Label, as Text is
+	Label  label.Label // of the fact that it happened, of Text and of Advice
 	Site   Site        // where
 	Stack  []Site      // outermost call first, without Site
 
@@ -52,7 +53,7 @@ type Error struct {
 	done  *value.Value // of done(value)
 }
 
-// Error returns "file:line:col: text" and the hint, if any, on a second line.
+// Error returns "file:line:col: text" and, on lines of their own, the hint and the advice, if any.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Site.Line > 0 {
@@ -61,6 +62,9 @@ func (e *Error) Error() string {
 	b.WriteString(e.Text)
 	if e.Hint != "" {
 		b.WriteString("\nhint: " + e.Hint)
+	}
+	if e.Advice != "" {
+		b.WriteString("\nhint: " + e.Advice)
 	}
 	return b.String()
 }

@@ -84,7 +84,7 @@ func (f *fcomp) ident(id *star.Ident) expr {
 		return func(t *thread) val {
 			v := t.locals[i]
 			if v.k == kUnbound {
-				panic(t.fail(p, v.lab, "unbound", "local variable %s referenced before assignment", name))
+				panic(t.fail(p, v.lab, "unbound", "local variable %s referenced before assignment", name).hint(unboundHint))
 			}
 			v.lab = t.join(v.lab, t.pc)
 			return v
@@ -112,7 +112,11 @@ func (f *fcomp) ident(id *star.Ident) expr {
 
 func (t *thread) load(v val, what, name string, p pos) val {
 	if v.k == kUnbound {
-		panic(t.fail(p, v.lab, "unbound", "%s %s referenced before assignment", what, name))
+		e := t.fail(p, v.lab, "unbound", "%s %s referenced before assignment", what, name)
+		if what == "local variable" {
+			e.hint(unboundHint)
+		}
+		panic(e)
 	}
 	v.lab = t.join(v.lab, t.pc)
 	return v

@@ -56,7 +56,7 @@ func (f *formatter) expand(w *textWriter, format string, depth int) {
 			w.put(format[i : i+1])
 			from = i + 2
 		case format[i] == '}':
-			panic(f.fail("single '}' in format").hint("a brace is written twice: }}"))
+			panic(f.fail("single '}' in format").advise("a brace is written twice: }}"))
 		default:
 			from = f.field(w, format, i+1, depth)
 		}
@@ -89,7 +89,7 @@ func (f *formatter) field(w *textWriter, format string, from, depth int) int {
 	name := format[from : from+end]
 	at := from + end
 	if format[at] == '{' {
-		panic(f.fail("nested replacement fields not supported").hint("a brace is written twice: {{"))
+		panic(f.fail("nested replacement fields not supported").advise("a brace is written twice: {{"))
 	}
 	conv := "s"
 	hasConv := format[at] == '!'
@@ -135,7 +135,7 @@ func (f *formatter) field(w *textWriter, format string, from, depth int) int {
 	case hasConv && conv == "s":
 		v = stringVal(f.t.str(v), v.lab)
 	case hasConv:
-		panic(f.fail("unknown conversion %s", quote(clip(conv), false)).hint("there are !r and !s"))
+		panic(f.fail("unknown conversion %s", quote(clip(conv), false)).advise("there are !r and !s"))
 	}
 	w.format(v, spec, f.l, f.c.pos)
 	return at + 1
@@ -175,10 +175,10 @@ func (f *formatter) lookup(name string) val {
 	switch {
 	case strings.Contains(name, "."):
 		panic(f.fail("attribute syntax x.y is not supported in replacement fields: %s", clip(name)).
-			hint("give what the field is to show as an argument of its own"))
+			advise("give what the field is to show as an argument of its own"))
 	case strings.Contains(name, "["):
 		panic(f.fail("element syntax a[i] is not supported in replacement fields: %s", clip(name)).
-			hint("give what the field is to show as an argument of its own"))
+			advise("give what the field is to show as an argument of its own"))
 	}
 	panic(f.fail("keyword %s not found%s", clip(name), nearest(name, names)))
 }

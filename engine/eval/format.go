@@ -51,7 +51,7 @@ func (w *textWriter) format(v val, spec string, l label.ID, p pos) {
 	switch v.k {
 	case kString, kBool, kInt, kBig, kFloat:
 	default:
-		panic(fail("a %s has no format but the empty one", v.typeName()).hint("str(x) is its text, which can be formatted"))
+		panic(fail("a %s has no format but the empty one", v.typeName()).advise("str(x) is its text, which can be formatted"))
 	}
 	f, problem := parseSpec(spec, v.k != kString)
 	if problem != "" {
@@ -61,11 +61,11 @@ func (w *textWriter) format(v val, spec string, l label.ID, p pos) {
 		e := fail("unknown format code %q for %s", f.verb, v.typeName())
 		switch {
 		case v.k == kString && strings.ContainsRune("bcdeEfFgGnoxX%", f.verb):
-			return e.hint("make it a number first: float(x) or int(x)")
+			return e.advise("make it a number first: float(x) or int(x)")
 		case v.k == kFloat && strings.ContainsRune("bcdoxX", f.verb):
-			return e.hint("make it an int first: int(x)")
+			return e.advise("make it an int first: int(x)")
 		case f.verb == 's':
-			return e.hint("make it a string first: str(x)")
+			return e.advise("make it a string first: str(x)")
 		}
 		return e
 	}
@@ -84,7 +84,7 @@ func (w *textWriter) format(v val, spec string, l label.ID, p pos) {
 		w.text(&f, v.str())
 	case v.k != kFloat && strings.ContainsRune("bcdnoxX", f.verb) || v.k != kFloat && f.verb == 0:
 		if f.prec >= 0 {
-			panic(fail("an int has no precision with the code %q", max(f.verb, 'd')).hint("use the code f: {:.2f}"))
+			panic(fail("an int has no precision with the code %q", max(f.verb, 'd')).advise("use the code f: {:.2f}"))
 		}
 		if f.verb == 'c' {
 			if f.sign != 0 || f.alt {

@@ -89,14 +89,14 @@ func (t *thread) textOf(c *call, f func(val) string) val {
 func (t *thread) iterableArg(c *call, i int) val {
 	v := c.args[i]
 	if !t.iterable(v) {
-		panic(t.badArg(c, "for parameter %s: got %s, want iterable", paramName(c, i), v.typeName()))
+		panic(t.badArg(c, "for parameter %s: got %s, want iterable", paramName(c, i), v.typeName()).advise(notIterableHint(v)))
 	}
 	return v
 }
 
 // notIterable is the error of positional argument i of a builtin that takes any number of iterables.
 func (t *thread) notIterable(c *call, i int) *Error {
-	return t.badArg(c, "argument #%d is not iterable: %s", i+1, c.args[i].typeName())
+	return t.badArg(c, "argument #%d is not iterable: %s", i+1, c.args[i].typeName()).advise(notIterableHint(c.args[i]))
 }
 
 func paramName(c *call, i int) string {
@@ -185,7 +185,7 @@ func (t *thread) updateFrom(c *call, out, from val) {
 	}
 	d := out.dict()
 	if !t.iterable(from) {
-		panic(t.badArg(c, "got %s, want iterable", from.typeName()))
+		panic(t.badArg(c, "got %s, want iterable", from.typeName()).advise(notIterableHint(from)))
 	}
 	l := t.join(from.lab, t.structure(from))
 	w := t.under(t.write(&d.st, out.lab, t.at), l)

@@ -311,9 +311,9 @@ func (e *jsonWriter) keyOf(d, k val) string {
 	e.path = e.path[:len(e.path)-1]
 	err := e.fail("%s has %s key, want string", d.typeName(), k.typeName())
 	if e.anyKey {
-		err.hint("keys may be strings, numbers, bools and None")
+		err.advise("keys may be strings, numbers, bools and None")
 	} else {
-		err.hint("make strings of the keys first: {str(k): v for k, v in d.items()}")
+		err.advise("make strings of the keys first: {str(k): v for k, v in d.items()}")
 	}
 	panic(err)
 }

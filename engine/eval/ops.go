@@ -142,7 +142,7 @@ func (t *thread) attr(x val, name string, p pos) val {
 			return v.with(t.join(t.join(v.lab, x.lab), t.pc))
 		}
 		m := x.module()
-		panic(t.fail(p, x.lab, "no-field", "%s has no .%s%s", m.name, name, nearestField(name, m.names())).hint(m.name + " has " + strings.Join(m.names(), ", ")))
+		panic(t.fail(p, x.lab, "no-field", "%s has no .%s%s", m.name, name, nearestField(name, m.names())).advise(m.name + " has " + strings.Join(m.names(), ", ")))
 	case kStruct:
 		r := x.record()
 		if i, ok := slices.BinarySearch(r.names, name); ok {
@@ -161,7 +161,7 @@ func (t *thread) attr(x val, name string, p pos) val {
 			return v.with(t.join(t.join(v.lab, x.lab), t.join(t.structure(x), t.pc)))
 		}
 	}
-	panic(t.fail(p, t.join(x.lab, t.structure(x)), "no-field", "%s has no .%s field or method%s", x.typeName(), name, nearestField(name, methodNamesOf(x.k))))
+	panic(t.fail(p, t.join(x.lab, t.structure(x)), "no-field", "%s has no .%s field or method%s", x.typeName(), name, nearestField(name, methodNamesOf(x.k))).advise(noFieldHint(x)))
 }
 
 // index evaluates x[y].
@@ -190,14 +190,14 @@ func (t *thread) index(x, y val, p pos) val {
 			l = t.under(l, t.deepLabel(y))
 		}
 		if i < 0 {
-			panic(t.fail(p, l, "no-key", "key %s not in dict", t.short(y)))
+			panic(t.fail(p, l, "no-key", "key %s not in dict", t.short(y)).hint("d.get(key) is None where the key is missing, d.get(key, default) the default"))
 		}
 		v := d.ents[i].v
 		v.lab = t.join(v.lab, l)
 		return v
 	case kTuple, kString, kBytes, kRange, kSeq:
 		if x.k == kSeq && !x.seq().indexed() {
-			panic(t.fail(p, l, "type", "unhandled index operation %s[%s]", x.typeName(), y.typeName()).hint("make a list first: list(x)[i]"))
+			panic(t.fail(p, l, "type", "unhandled index operation %s[%s]", x.typeName(), y.typeName()).advise("make a list first: list(x)[i]"))
 		}
 		n := t.length(x)
 		if y.k == kInt {
@@ -212,7 +212,7 @@ func (t *thread) index(x, y val, p pos) val {
 			}
 		}
 	default:
-		panic(t.fail(p, l, "type", "unhandled index operation %s[%s]", x.typeName(), y.typeName()))
+		panic(t.fail(p, l, "type", "unhandled index operation %s[%s]", x.typeName(), y.typeName()).advise(noIndexHint(x)))
 	}
 	l = t.join(l, t.structure(x))
 	if !y.isInt() {
@@ -427,8 +427,14 @@ func (it *iterator) next(t *thread) (val, bool) {
 	return val{}, false
 }
 
-// hint adds what to do instead.
+// hint adds what to do instead, which the code and the position alone decide.
 func (e *Error) hint(h string) *Error {
 	e.Hint = h
+	return e
+}
+
+// advise adds what to do instead, which what the check has read decides: it is under the error's label.
+func (e *Error) advise(h string) *Error {
+	e.Advice = h
 	return e
 }

@@ -218,7 +218,7 @@ func (f *percenter) show(spec *fspec, s string, v val, zero, plain bool) {
 		w.put("%")
 	default:
 		r, _ := utf8.DecodeRuneInString(s)
-		panic(f.fail("unknown conversion %%%c", r).hint("there are %d %s %r %f %e %g %x %X %o %i %c, and %% for a percent sign"))
+		panic(f.fail("unknown conversion %%%c", r).advise("there are %d %s %r %f %e %g %x %X %o %i %c, and %% for a percent sign"))
 	}
 }
 

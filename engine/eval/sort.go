@@ -166,7 +166,7 @@ func (t *thread) extreme(c *call, want int) val {
 	if len(c.args) == 1 {
 		v := c.args[0]
 		if !t.iterable(v) {
-			panic(t.badArg(c, "%s value is not iterable", v.typeName()))
+			panic(t.badArg(c, "%s value is not iterable", v.typeName()).advise(notIterableHint(v)))
 		}
 		items, many = t.elements(v), t.join(v.lab, t.structure(v))
 	}

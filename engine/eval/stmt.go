@@ -159,7 +159,7 @@ func (f *fcomp) unpack(list []star.Expr, e star.Expr) assign {
 		l := t.join(t.join(v.lab, t.structure(v)), t.pc)
 		it, ok := t.iterate(v)
 		if !ok {
-			panic(t.fail(p, l, "not-iterable", "got %s in sequence assignment", v.typeName()))
+			panic(t.fail(p, l, "not-iterable", "got %s in sequence assignment", v.typeName()).advise(notIterableHint(v)))
 		}
 		n := 0
 		for n < len(sets) {
@@ -356,7 +356,7 @@ func (t *thread) loop(v val, r *region, p pos, body func(bodyPC label.ID, elem v
 	}
 	it, ok := t.iterate(v)
 	if !ok {
-		panic(t.fail(p, l, "not-iterable", "%s value is not iterable", v.typeName()))
+		panic(t.fail(p, l, "not-iterable", "%s value is not iterable", v.typeName()).advise(notIterableHint(v)))
 	}
 	t.lock(v)
 	bodyPC := full

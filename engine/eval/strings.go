@@ -187,7 +187,7 @@ func (c *call) utf8Only(t *thread) string {
 		switch strings.ToLower(c.wantString(t, 0)[:min(16, c.args[0].n)]) {
 		case "utf-8", "utf8", "utf_8":
 		default:
-			panic(t.argError(c, "encoding", "unknown encoding %s", t.short(c.args[0])).hint("the one encoding is utf-8"))
+			panic(t.argError(c, "encoding", "unknown encoding %s", t.short(c.args[0])).advise("the one encoding is utf-8"))
 		}
 	}
 	if c.none(1) {
@@ -197,7 +197,7 @@ func (c *call) utf8Only(t *thread) string {
 	case "strict", "replace", "ignore":
 		return e
 	}
-	panic(t.argError(c, "encoding", "unknown error handler %s", t.short(c.args[1])).hint("there are strict, replace and ignore"))
+	panic(t.argError(c, "encoding", "unknown error handler %s", t.short(c.args[1])).advise("there are strict, replace and ignore"))
 }
 
 // bytesDecode makes a string of bytes that hold UTF-8.
@@ -214,7 +214,7 @@ func bytesDecode(t *thread, c *call) val {
 		return stringVal(t.transcode(s, ""), t.shallow(c))
 	}
 	panic(t.argError(c, "encoding", "no UTF-8 at offset %d: byte 0x%02x", at, s[at]).
-		hint(`decode(errors = "replace") puts U+FFFD for each such byte`))
+		advise(`decode(errors = "replace") puts U+FFFD for each such byte`))
 }
 
 // stringEncode returns the UTF-8 of a string, in which a byte that is none becomes U+FFFD.
@@ -284,7 +284,7 @@ func (t *thread) find3(c *call, last bool) val {
 
 func (t *thread) found(c *call, at val) val {
 	if at.n < 0 {
-		panic(t.argError(c, "not-found", "substring not found").hint("find returns -1 instead"))
+		panic(t.argError(c, "not-found", "substring not found").advise("find returns -1 instead"))
 	}
 	return at
 }
@@ -425,7 +425,7 @@ func (t *thread) parted(c *call, before, after string, l label.ID) val {
 func stringJoin(t *thread, c *call) val {
 	v := c.args[0]
 	if !t.iterable(v) {
-		panic(t.badArg(c, "for parameter iterable: got %s, want iterable", v.typeName()))
+		panic(t.badArg(c, "for parameter iterable: got %s, want iterable", v.typeName()).advise(notIterableHint(v)))
 	}
 	l, n, total := t.shallow(c), int64(0), int64(0)
 	it, _ := t.iterate(v)
@@ -433,7 +433,7 @@ func stringJoin(t *thread, c *call) val {
 	for e, ok := it.next(t); ok; e, ok = it.next(t) {
 		t.burn(1)
 		if e.k != kString {
-			panic(t.badArg(c, "in list, want string, got %s", e.typeName()).hint("make strings first: sep.join([str(x) for x in xs])"))
+			panic(t.badArg(c, "in list, want string, got %s", e.typeName()).advise("make strings first: sep.join([str(x) for x in xs])"))
 		}
 		if n == 0 {
 			first = e

@@ -173,26 +173,29 @@ func (t *thread) setDefaultDisplay(b *builtin, o val, args []callArg, p pos) val
 
 // callValue calls any callable with compiled arguments. foreseen says that it is no method of something.
 func (t *thread) callValue(fn val, args []callArg, plain, foreseen bool, p pos) val {
-	switch fn.k {
-	case kBuiltin:
-		b := fn.builtin()
-		if foreseen {
-			t.foresee(fn.lab)
-		}
-		return t.callBuiltin(b, b.recv, t.join(fn.lab, b.recv.lab), args, plain, p)
-	case kFunc:
-		n, spread := len(args), t.spread
-		frame := t.push(n)
-		pos, kw, star := t.evalArgs(args, plain, frame, p)
-		if foreseen {
-			t.foresee(t.join(fn.lab, star))
-		}
-		r := t.invoke(fn, pos, kw, star, p)
-		t.pop(n)
-		t.spread = spread
-		return r
+	if fn.k != kBuiltin && fn.k != kFunc {
+		panic(t.fail(p, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()))
 	}
+<<<<<<< HEAD
 	panic(t.fail(p, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()).advise(notCallableHint(fn)))
+=======
+	n, spread := len(args), t.spread
+	frame := t.push(n)
+	pos, kw, star := t.evalArgs(args, plain, frame, p)
+	if foreseen {
+		t.foresee(t.join(fn.lab, star))
+	}
+	var r val
+	if fn.k == kFunc {
+		r = t.invoke(fn, pos, kw, star, p)
+	} else {
+		b := fn.builtin()
+		r = t.native(b, b.recv, t.join(fn.lab, b.recv.lab), pos, kw, star, p)
+	}
+	t.pop(n)
+	t.spread = spread
+	return r
+>>>>>>> b56410a (x)
 }
 
 // foresee joins l, the label of which function is called and with how many arguments, to the label of the record of

@@ -174,11 +174,8 @@ func (t *thread) setDefaultDisplay(b *builtin, o val, args []callArg, p pos) val
 // callValue calls any callable with compiled arguments. foreseen says that it is no method of something.
 func (t *thread) callValue(fn val, args []callArg, plain, foreseen bool, p pos) val {
 	if fn.k != kBuiltin && fn.k != kFunc {
-		panic(t.fail(p, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()))
+		panic(t.fail(p, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()).advise(notCallableHint(fn)))
 	}
-<<<<<<< HEAD
-	panic(t.fail(p, fn.lab, "not-callable", "invalid call of non-function (%s)", fn.typeName()).advise(notCallableHint(fn)))
-=======
 	n, spread := len(args), t.spread
 	frame := t.push(n)
 	pos, kw, star := t.evalArgs(args, plain, frame, p)
@@ -195,7 +192,6 @@ func (t *thread) callValue(fn val, args []callArg, plain, foreseen bool, p pos) 
 	t.pop(n)
 	t.spread = spread
 	return r
->>>>>>> b56410a (x)
 }
 
 // foresee joins l, the label of which function is called and with how many arguments, to the label of the record of

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 // a journal in memory, and with nobody who approves.
 type Options struct {
 	State    string // folder for what tools write; "" means that tools which need one are refused
+	Journal  string // file of the journal, which no tool reaches; "" means that there is none
 	Store    journal.Store
 	Approver gate.Approver
 	Clock    func() time.Time
@@ -89,6 +89,7 @@ func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Prob
 func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Problem) {
 	env := std.Env{State: a.opts.State, Principal: a.principal.Sub}
 	granted := map[string]spec.Position{}
+	var places []reach
 	for _, u := range p.Tools {
 		if u.MCP != nil || u.Script != "" {
 			problems = append(problems, spec.Problem{Pos: u.Pos, Text: "tools from MCP servers and scripts cannot be used yet", Hint: "use a toolset of this program: " + strings.Join(std.Names(), ", ")})
@@ -114,13 +115,14 @@ func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Pro
 			continue
 		}
 		a.closers = append(a.closers, set.Close)
+		places = append(places, reached(u, set.Places)...)
 		for _, t := range set.Tools {
 			if at, ok := granted[t.Name]; ok {
 				problems = append(problems, spec.Problem{Pos: u.Pos, Text: fmt.Sprintf("tool %q: granted twice, first at %s", t.Name, at)})
 				continue
 			}
 			granted[t.Name] = u.Pos
-			declare(t, p.Declare)
+			problems = append(problems, declare(t, p.Declare)...)
 			if err := a.tools.Add(t); err != nil {
 				problems = append(problems, spec.Problem{Pos: u.Pos, Text: err.Error()})
 			}
@@ -129,6 +131,7 @@ func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Pro
 			}
 		}
 	}
+	problems = append(problems, a.apart(p, places)...)
 	for _, d := range p.Declare {
 		if a.tools.Lookup(d.Tool) == nil {
 			problems = append(problems, spec.Problem{Pos: d.Pos, Text: fmt.Sprintf("tool %q: declared, and not granted", d.Tool)})
@@ -162,68 +165,32 @@ func optionProblems(u spec.Use, err error) []spec.Problem {
 	return out
 }
 
-// declare replaces what a tool says of itself by what toolsets say of it.
-func declare(t *builtins.Tool, all []spec.Declaration) {
+// declare takes over what toolsets say of a tool, and reports what they cannot.
+func declare(t *builtins.Tool, all []spec.Declaration) (problems []spec.Problem) {
 	for _, d := range all {
 		if d.Tool != t.Name {
 			continue
 		}
+		said := builtins.Declaration{Class: d.Label, Of: d.Of, Structure: d.Structure, Idempotent: d.Idempotent, Timeout: d.Timeout}
 		if d.Effects != nil {
 			if e, err := builtins.ParseEffects(d.Effects); err == nil { // the load has checked the names
-				t.Effects = e
+				said.Effects = &e
 			}
 		}
 		for _, s := range d.Sinks {
-			declareSink(t, s)
-		}
-		if d.Label != nil {
-			t.Label.Class = *d.Label
-		}
-		if d.Of != "" {
-			t.Label.Of = d.Of
-		}
-		if d.Fields != nil {
-			t.Label.Fields = nil
-			for _, f := range d.Fields {
-				t.Label.Fields = append(t.Label.Fields, builtins.FieldSource{Path: f.Path, Class: f.Label})
+			if said.Sinks == nil {
+				said.Sinks = map[string]string{}
 			}
+			said.Sinks[s.Path] = s.Sink
 		}
-		if d.Structure != nil {
-			t.Label.Structure = d.Structure
+		for _, f := range d.Fields {
+			said.Fields = append(said.Fields, builtins.FieldSource{Path: f.Path, Class: f.Label})
 		}
-		if d.Idempotent != nil {
-			t.Idempotent = *d.Idempotent
-		}
-		if d.Timeout > 0 {
-			t.Timeout = d.Timeout
+		for _, why := range t.Declare(said) {
+			problems = append(problems, spec.Problem{Pos: d.Pos, Text: "declare: " + why, Hint: "what a tool says of itself can only be made stricter"})
 		}
 	}
-}
-
-// declareSink gives a parameter, or a part of one ("headers.Authorization", "to[]"), a kind of sink.
-func declareSink(t *builtins.Tool, s spec.SinkDeclaration) {
-	name, part := s.Path, ""
-	if i := strings.IndexAny(s.Path, ".["); i >= 0 {
-		name, part = s.Path[:i], s.Path[i:]
-	}
-	t.Params = slices.Clone(t.Params)
-	for i := range t.Params {
-		p := &t.Params[i]
-		if p.Name != name {
-			continue
-		}
-		if part == "" {
-			p.Sink = s.Sink
-			continue
-		}
-		sinks := map[string]string{part: s.Sink}
-		for k, v := range p.Sinks {
-			if k != part {
-				sinks[k] = v
-			}
-		}
-		p.Sinks = sinks
-	}
+	return problems
 }
 
 // author opens the model, or reads the program.

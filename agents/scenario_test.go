@@ -93,7 +93,7 @@ metadata: {name: notes}
 spec:
   program: main.star
   inputs: [{name: task, trust: user, default: tidy up}]
-  tools: [{use: files, root: ./data, write: true, trust: internal}, {use: csv.read, root: ./data}]
+  tools: [{use: files, root: ./data, write: true, trust: internal}, {use: csv.read, root: ./tables}]
 `,
 	"callgate.yaml": `apiVersion: callgate/v1
 kind: Host
@@ -111,8 +111,9 @@ spec:
     - {id: notes.no, when: "call.tool == 'files.write' && call.args.path == 'no.txt'", action: deny}
     - {id: notes.late, when: "call.tool == 'files.write' && timestamp(time).getHours() >= 20", action: deny}
 `,
-	"data/a.txt": "as it is\n",
-	"main.star":  "pass\n",
+	"data/a.txt":   "as it is\n",
+	"tables/a.csv": "n\n1\n",
+	"main.star":    "pass\n",
 }
 
 // scenarioOf writes the files of an agent and of a scenario, and loads that.

@@ -26,5 +26,5 @@ func buildClock(context.Context, *builder) (*Toolset, error) {
 		Run: func(_ context.Context, in *builtins.Invocation) (any, error) {
 			return in.Now.UTC().Format(time.RFC3339), nil
 		},
-	}}, func() error { return nil }}, nil
+	}}, func() error { return nil }, nil}, nil
 }

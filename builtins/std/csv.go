@@ -66,7 +66,7 @@ func buildCSV(_ context.Context, b *builder) (*Toolset, error) {
 	if b.yes("write") {
 		tools = append(tools, csvWriter(f, l))
 	}
-	return &Toolset{tools, f.root.Close}, nil
+	return &Toolset{tools, f.root.Close, []Place{f.place(l, b.yes("write"))}}, nil
 }
 
 func delimiter(in *builtins.Invocation) rune {

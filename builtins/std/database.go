@@ -40,15 +40,16 @@ func databaseOptions(trust string) []builtins.Param {
 
 // database is one SQLite file.
 type database struct {
-	file string
-	name string // of its namespace
+	file  string
+	given string // its name in the option
+	name  string // of its namespace
 }
 
 // database finds the file that the option names, and makes it from its seed if it is not there. It reports what is
 // wrong and returns nil.
 func (b *builder) database(ctx context.Context) *database {
 	name, seed := b.text("database", ""), b.text("seed", "")
-	db := &database{b.place("database", name, true), "database:" + path.Clean(filepath.ToSlash(name))}
+	db := &database{b.place("database", name, true), name, "database:" + path.Clean(filepath.ToSlash(name))}
 	if db.file == "" {
 		return nil
 	}
@@ -109,6 +110,15 @@ func (db *database) with(m mode, allow sqlite.AuthorizerFn, f func(*sql.DB) erro
 // state is the database as a namespace with one label.
 func (db *database) state(l label.Label, write bool) *builtins.State {
 	return &builtins.State{Name: db.name, Write: write, Label: l}
+}
+
+// place is the database as a place of the host.
+func (db *database) place(l label.Label, write bool) Place {
+	real, err := filepath.EvalSymlinks(db.file)
+	if err != nil { // it is gone: nothing else is there
+		real = db.file
+	}
+	return Place{db.given, real, l, write}
 }
 
 // mode says what a connection may do.

@@ -17,7 +17,7 @@ func TestInvoicesExample(t *testing.T) {
 	}
 	env := Env{Dir: dir, State: t.TempDir(), Principal: "ana@corp.example"}
 	mails := build(t, "mail", env, map[string]any{"root": "./mail", "listing": "internal"})
-	vendors := build(t, "csv", env, map[string]any{"root": ".", "trust": "internal"})
+	vendors := build(t, "csv", env, map[string]any{"root": "./purchasing", "trust": "internal"})
 	ledger := build(t, "payments", env, map[string]any{"database": "./ledger.db", "seed": "./ledger.sql"})
 
 	text := func(v value.Value, key string) string { e, _ := v.Get(key); return e.Str }

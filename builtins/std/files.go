@@ -30,7 +30,7 @@ func buildFiles(_ context.Context, b *builder) (*Toolset, error) {
 	if b.yes("write") {
 		tools = append(tools, fileWriters(f, l, f.state(l, true))...)
 	}
-	return &Toolset{tools, f.root.Close}, nil
+	return &Toolset{tools, f.root.Close, []Place{f.place(l, b.yes("write"))}}, nil
 }
 
 var pathParam = builtins.Param{

@@ -23,9 +23,11 @@ import (
 // folder is a folder that nothing reaches out of: no "..", no absolute path, no link that
 // leads elsewhere. Names are relative, with slashes. It is safe for concurrent use.
 type folder struct {
-	root *os.Root
-	name string // of its namespace: what reaches one folder is one state
-	max  int64  // bytes of a file
+	root  *os.Root
+	given string // its name in the option
+	path  string // absolute, links followed
+	name  string // of its namespace: what reaches one folder is one state
+	max   int64  // bytes of a file
 }
 
 const (
@@ -71,12 +73,20 @@ func (b *builder) folder(option, name string, inState bool) *folder {
 		b.fail(option, fmt.Sprintf("got %q, want a folder: %v", name, errors.Unwrap(err)))
 		return nil
 	}
+	real, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		b.failed(option, errors.Join(err, root.Close()))
+		return nil
+	}
 	space := "folder:"
 	if inState {
 		space = "folder:state:"
 	}
-	return &folder{root, space + path.Clean(filepath.ToSlash(name)), b.number("max_size", defaultMaxSize)}
+	return &folder{root, name, real, space + path.Clean(filepath.ToSlash(name)), b.number("max_size", defaultMaxSize)}
 }
+
+// place is the folder as a place of the host.
+func (f *folder) place(l label.Label, write bool) Place { return Place{f.given, f.path, l, write} }
 
 // clean returns a name in its one form, or refuses it.
 func clean(name string) (string, error) {

@@ -46,7 +46,7 @@ func buildMail(_ context.Context, b *builder) (*Toolset, error) {
 	if box.folder = b.folder("root", b.text("root", ""), false); box.folder == nil {
 		return nil, nil
 	}
-	ts.Tools = box.readers()
+	ts.Tools, ts.Places = box.readers(), []Place{box.folder.place(box.content, false)}
 	if b.tool == "" || b.tool == "mail.send" || b.tool == "mail.draft" {
 		from, _ := builtins.NormAddress(b.text("from", b.env.Principal))
 		if from == "" {
@@ -56,6 +56,11 @@ func buildMail(_ context.Context, b *builder) (*Toolset, error) {
 		box.outbox = b.folder("outbox", b.text("outbox", "./outbox"), true)
 		box.drafts = b.folder("drafts", b.text("drafts", "./drafts"), true)
 		ts.Tools = append(ts.Tools, box.writers()...)
+		for _, f := range []*folder{box.outbox, box.drafts} {
+			if f != nil {
+				ts.Places = append(ts.Places, f.place(label.Top(), true))
+			}
+		}
 	}
 	return ts, nil
 }

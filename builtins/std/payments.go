@@ -44,7 +44,8 @@ func buildPayments(ctx context.Context, b *builder) (*Toolset, error) {
 	if err := ledger.check(ctx); err != nil {
 		b.failed("database", err)
 	}
-	return &Toolset{ledger.tools(db, b.label(label.Internal)), conn.Close}, nil
+	l := b.label(label.Internal)
+	return &Toolset{ledger.tools(db, l), conn.Close, []Place{db.place(l, true)}}, nil
 }
 
 // ledger is a database of orders and of the payments made for them: one payment an order.

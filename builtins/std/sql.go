@@ -36,7 +36,7 @@ func buildSQL(ctx context.Context, b *builder) (*Toolset, error) {
 	if err != nil {
 		return nil, err
 	}
-	ts := &Toolset{[]*builtins.Tool{sqlQuery(db, reader, l)}, reader.Close}
+	ts := &Toolset{[]*builtins.Tool{sqlQuery(db, reader, l)}, reader.Close, []Place{db.place(l, b.yes("write"))}}
 	if !b.yes("write") {
 		return ts, nil
 	}

@@ -40,8 +40,17 @@ type Factory struct {
 
 // Toolset is tools that share what they work on.
 type Toolset struct {
-	Tools []*builtins.Tool
-	Close func() error // gives back files and connections; never nil
+	Tools  []*builtins.Tool
+	Close  func() error // gives back files and connections; never nil
+	Places []Place      // what of the host they reach, and nothing else
+}
+
+// Place is a folder, with what is in it, or a file.
+type Place struct {
+	Name  string      // as an option names it
+	Path  string      // absolute, links followed
+	Label label.Label // what is read there carries it; Top if it is only written: anything may be put there
+	Write bool
 }
 
 // OptionProblem is one thing wrong with the options of a toolset.
@@ -148,6 +157,11 @@ func (f *Factory) Build(ctx context.Context, env Env, options map[string]any) (*
 	}
 	if len(b.bad) == 0 && f.tool != "" && !ts.keep(f.tool) {
 		b.fail("write", f.tool+" writes, want write: true")
+	}
+	if ts != nil && !slices.ContainsFunc(ts.Tools, func(t *builtins.Tool) bool { return t.Effects&(builtins.Write|builtins.Destructive) != 0 }) {
+		for i := range ts.Places {
+			ts.Places[i].Write = false
+		}
 	}
 	if len(b.bad) > 0 {
 		if ts != nil {

@@ -191,7 +191,7 @@ func (k *checker) agent(ctx context.Context, file string, docs *spec.Documents) 
 		k.add(spec.Problem{Pos: p.Agent.Meta.Pos, Text: err.Error()})
 		return
 	}
-	a, problems := agents.Build(ctx, p, agents.Options{State: state})
+	a, problems := agents.Build(ctx, p, agents.Options{State: state, Journal: filepath.Join(state, journalFile)})
 	k.add(problems...)
 	if a == nil {
 		return

@@ -101,7 +101,7 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 		}
 	}
 	agent, more := agents.Build(ctx, p, agents.Options{
-		State: st.dir, Store: st.store, Approver: c.approver(f.approve.value), Watch: watch,
+		State: st.dir, Journal: st.journal(), Store: st.store, Approver: c.approver(f.approve.value), Watch: watch,
 		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return f.project(file, text, given) },
 	})
 	if agent != nil {

@@ -75,7 +75,7 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 
 	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state))
 	agent, more := agents.Build(ctx, p, agents.Options{
-		State: st.dir, Store: st.store, Approver: c.approver(f.approve.value), Watch: watch,
+		State: st.dir, Journal: st.journal(), Store: st.store, Approver: c.approver(f.approve.value), Watch: watch,
 		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return spec.Load(path, f.policies) },
 	})
 	if agent != nil {

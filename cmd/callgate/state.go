@@ -34,7 +34,7 @@ func openState(dir string) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.store, err = journal.Open(filepath.Join(s.dir, journalFile)); err != nil {
+	if s.store, err = journal.Open(s.journal()); err != nil {
 		if !s.kept {
 			err = errors.Join(err, os.RemoveAll(s.dir))
 		}
@@ -42,6 +42,9 @@ func openState(dir string) (*state, error) {
 	}
 	return s, nil
 }
+
+// journal is the file of the journal.
+func (s *state) journal() string { return filepath.Join(s.dir, journalFile) }
 
 // close closes the journal, and removes a folder that was for one run.
 func (s *state) close() error {

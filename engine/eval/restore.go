@@ -289,6 +289,7 @@ func (r *snapshotReader) input(inputs []Input) {
 // program reads a program and compiles it under the names that it knew.
 func (r *snapshotReader) program() {
 	file, src, earlier, given := r.text(), r.text(), r.texts(), r.texts()
+	before := r.room
 	r.uses(int64(len(src)) * compiledBytes)
 	among := func(names []string) func(string) bool {
 		return func(n string) bool {
@@ -303,7 +304,8 @@ func (r *snapshotReader) program() {
 	if !slices.Equal(p.earlier, earlier) || !slices.Equal(p.given, given) {
 		r.fail("program %s: it knows other names than it says", file)
 	}
-	r.uses(programRoom(p) - int64(len(src))*compiledBytes)
+	r.room = before
+	r.uses(p.bytes)
 	r.programs = append(r.programs, p)
 }
 

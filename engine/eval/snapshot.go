@@ -217,7 +217,10 @@ func (w *snapshotWriter) session() {
 		w.text(p.src)
 		w.texts(p.earlier)
 		w.texts(p.given)
-		w.uses(programRoom(p))
+		before := w.room
+		w.uses(int64(len(p.src)) * compiledBytes)
+		w.room = before
+		w.uses(p.bytes)
 	}
 	w.int(len(w.instances))
 	for _, m := range w.instances {
@@ -268,10 +271,8 @@ func (p *Program) equal(q *Program) bool {
 	return p == q || p.File == q.File && p.src == q.src && slices.Equal(p.earlier, q.earlier) && slices.Equal(p.given, q.given)
 }
 
-// programRoom is about what a program takes when it has been compiled, its text included.
-func programRoom(p *Program) int64 { return max(p.bytes, int64(len(p.src))*compiledBytes) }
-
-// compiledBytes is what a byte of a program's text becomes: the text, its tree and its closures.
+// compiledBytes is more than what a byte of a program's text becomes: the text, its tree and its closures. What it becomes is
+// known only when it has been compiled.
 const compiledBytes = 100
 
 // instanceRoom is what a program in a session takes, without the program.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,28 +16,39 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/agents"
+	"callgate/cmd/internal/console"
 	"callgate/engine/eval"
 	"callgate/policies/root"
 	"callgate/spec"
 )
 
 func (c *command) checkVerb() *cobra.Command {
-	var asJSON bool
+	var asJSON, assumptions bool
 	cmd := &cobra.Command{
 		Use:   "check PATH...",
 		Short: "Say everything that is wrong with agents, policies and programs",
 		Long: `Say everything that is wrong with files: documents (.yaml), the rules and programs that they name, policies in
 Rego (.rego) and programs (.star). In a folder, every document and program is checked, in the folders below
-it too. Nothing is said of what is fine; a warning alone does not fail.`,
+it too. Nothing is said of what is fine; a warning alone does not fail.
+
+With --assumptions, what is taken for granted when the agents are trusted with their tools is written to standard output:
+each result, or part of one, that is trusted at internal or better. It holds if no stranger writes what the tool reads.`,
 		Example: "  callgate check examples\n  callgate check agent.yaml policies/mail.yaml attack.star\n  callgate check . --json",
 		Args:    arguments(1, 1<<20, "files or folders"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			problems, err := check(cmd.Context(), args)
+			problems, assumed, err := check(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
+			if assumptions && !asJSON {
+				for _, p := range assumed {
+					fmt.Fprintln(c.stdout, console.Clean(p.String()))
+				}
+			}
 			if asJSON {
-				err = c.tellJSON(problems)
+				if err = c.tellJSON(problems, ""); assumptions && err == nil {
+					err = c.tellJSON(assumed, "assumption")
+				}
 			} else {
 				c.tell(problems)
 			}
@@ -46,15 +59,16 @@ it too. Nothing is said of what is fine; a warning alone does not fail.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write a line of JSON for each problem to standard output")
+	cmd.Flags().BoolVar(&assumptions, "assumptions", false, "write which results of tools are trusted, and how far")
 	return cmd
 }
 
-// tellJSON writes problems to standard output, each as a line of JSON.
-func (c *command) tellJSON(problems []spec.Problem) error {
+// tellJSON writes problems to standard output, each as a line of JSON: as errors and warnings, or as what they are.
+func (c *command) tellJSON(problems []spec.Problem, what string) error {
 	out := json.NewEncoder(c.stdout)
 	out.SetEscapeHTML(false)
 	for _, p := range problems {
-		severity := "error"
+		severity := cmp.Or(what, "error")
 		if p.Warn {
 			severity = "warning"
 		}
@@ -77,15 +91,16 @@ func (c *command) tellJSON(problems []spec.Problem) error {
 type checker struct {
 	state    string // folder for tools that are opened and not used
 	problems []spec.Problem
+	assumed  []spec.Problem      // what is taken for granted, and where
 	agents   map[string]eval.Env // names that programs know, by the agent's folder
 	covered  map[string]bool     // files
 }
 
-// check returns everything that is wrong with files and folders, sorted.
-func check(ctx context.Context, paths []string) (problems []spec.Problem, err error) {
+// check returns everything that is wrong with files and folders, and what their agents take for granted, sorted.
+func check(ctx context.Context, paths []string) (problems, assumed []spec.Problem, err error) {
 	k := &checker{agents: map[string]eval.Env{}, covered: map[string]bool{}}
 	if k.state, err = os.MkdirTemp("", "callgate-check-"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(k.state)) }()
 	var files []string
@@ -127,7 +142,7 @@ func check(ctx context.Context, paths []string) (problems []spec.Problem, err er
 			k.module(ctx, file)
 		}
 	}
-	return spec.SortProblems(k.problems), ctx.Err()
+	return spec.SortProblems(k.problems), spec.SortProblems(k.assumed), ctx.Err()
 }
 
 func (k *checker) add(problems ...spec.Problem) { k.problems = append(k.problems, problems...) }
@@ -174,14 +189,14 @@ func (k *checker) agent(ctx context.Context, file string, docs *spec.Documents) 
 	p, problems := spec.Load(file, "")
 	k.add(problems...)
 	k.covered[file] = true
+	if p.Agent == nil {
+		return // its policies, and its host, are checked by themselves
+	}
 	for _, q := range p.Policies {
 		k.covered[q.File] = true
 	}
 	if p.Host != nil {
 		k.covered[p.Host.File] = true
-	}
-	if p.Agent == nil {
-		return
 	}
 	if p.Agent.Program != "" {
 		k.covered[p.Agent.Program] = true
@@ -197,6 +212,11 @@ func (k *checker) agent(ctx context.Context, file string, docs *spec.Documents) 
 		return
 	}
 	defer a.Close()
+	for _, t := range a.Tools().All() {
+		for _, s := range t.Assumptions() {
+			k.assumed = append(k.assumed, spec.Problem{Pos: p.Agent.Meta.Pos, Text: s})
+		}
+	}
 	if env, err := names(a); err == nil {
 		k.agents[filepath.Clean(p.Agent.Dir)] = env
 	}

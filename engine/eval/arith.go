@@ -194,6 +194,10 @@ func (t *thread) operate(op star.Token, a, b val, p pos) val {
 		if a.isInt() && b.isInt() {
 			return t.shift(op, a, b, l, p)
 		}
+	case star.STARSTAR:
+		if a.isNum() && b.isNum() {
+			return t.power(a, b, l, p)
+		}
 	}
 	panic(t.fail(p, l, "type", "unknown binary op: %s %s %s", a.typeName(), op, b.typeName()).advise(binaryHint(op, a, b)))
 }

@@ -60,6 +60,11 @@ type callArg struct {
 
 // call compiles a call.
 func (f *fcomp) call(e *star.CallExpr) expr {
+	if id, ok := e.Fn.(*star.Ident); ok {
+		if special := specials[id.Name]; special != nil {
+			return special(f, e)
+		}
+	}
 	p := at(e.Lparen)
 	var args []callArg
 	plain := true

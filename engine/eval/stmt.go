@@ -186,6 +186,9 @@ func (f *fcomp) unpack(list []star.Expr, e star.Expr) assign {
 // augmented compiles x += y and its kin.
 func (f *fcomp) augmented(s *star.AssignStmt) stmt {
 	op := s.Op - star.PLUS_EQ + star.PLUS
+	if s.Op == star.STARSTAR {
+		op = s.Op
+	}
 	p := at(s.OpPos)
 	inPlace := func(t *thread, a, b val) val {
 		switch {

@@ -98,6 +98,7 @@ func init() {
 	addStringMethods()
 	addContainerMethods()
 	addCrossings()
+	addSpecials()
 	universe["json"] = moduleVal(jsonModule(), label.BottomID)
 	for k := range methodsOf {
 		slices.Sort(methodsOf[k])

@@ -146,7 +146,7 @@ func (p *parser) binary(least int8) syntax.Expr {
 	} else {
 		x = p.operand()
 	}
-	compared, chained := false, false
+	compared := false
 	for {
 		op := p.tok
 		level := strengths[op]
@@ -155,7 +155,7 @@ func (p *parser) binary(least int8) syntax.Expr {
 			return x
 		}
 		h := p.h
-		opIndex := p.i
+		opIndex, isNot := p.i, false
 		pos := p.next()
 		switch op {
 		case syntax.NOT:
@@ -166,9 +166,8 @@ func (p *parser) binary(least int8) syntax.Expr {
 			op = syntax.NOT_IN
 			pos = p.next()
 		case syntax.IS:
-			p.i, p.tok = opIndex, op
-			p.refuse(refusedIs)
-			if p.next(); p.tok == syntax.NOT {
+			if p.tok == syntax.NOT {
+				isNot = true
 				p.next()
 			}
 		case unequal, andAnd, orOr, at:
@@ -176,17 +175,21 @@ func (p *parser) binary(least int8) syntax.Expr {
 			p.refuse(refusedOperators[op])
 			p.next()
 		}
-		if level == levelCompare {
-			if compared && !chained {
-				chained = true
-				p.report(opIndex, "got a chained comparison, want one comparison",
-					"write a < b and b < c")
-			}
-			compared = true
-		}
 		y := p.binary(level + 1)
 		p.tall(max(h, p.h))
-		x = p.newBinary(x, pos, op, y)
+		if op == syntax.IS {
+			before := x
+			if compared {
+				before = lastOperand(x)
+			}
+			op = p.identity(opIndex, isNot, before, y)
+		}
+		if level != levelCompare || !compared {
+			compared = level == levelCompare
+			x = p.newBinary(x, pos, op, y)
+			continue
+		}
+		x = p.chain(x, pos, op, y)
 	}
 }
 
@@ -245,12 +248,7 @@ func (p *parser) operand() syntax.Expr {
 			call.Fn, call.Lparen, call.Args, call.Rparen = x, lparen, args, rparen
 			x = call
 		case syntax.STARSTAR:
-			p.refuse(refusedPower)
-			p.next()
-			p.enter()
-			x = p.operand()
-			p.leave()
-			return x
+			return p.power(x)
 		default:
 			return x
 		}
@@ -349,11 +347,7 @@ func (p *parser) primary() syntax.Expr {
 	case syntax.INT, syntax.FLOAT:
 		return p.literal()
 	case syntax.STRING, syntax.BYTES, fstring:
-		x := p.literal()
-		if p.tok == syntax.STRING || p.tok == syntax.BYTES || p.tok == fstring {
-			p.adjacent()
-		}
-		return x
+		return p.strings()
 	case syntax.LPAREN:
 		return p.paren()
 	case syntax.LBRACK:
@@ -387,9 +381,6 @@ func (p *parser) literal() *syntax.Literal {
 		var value string
 		value, lit.Raw = p.stringValue(t)
 		lit.Value = value
-	case fstring:
-		p.refuse(refusedFString)
-		lit.Token, lit.Value = syntax.STRING, ""
 	case syntax.INT:
 		if lit.Raw = p.text(); t.flag&isKnown == 0 {
 			lit.Value = intValue(lit.Raw)

@@ -32,6 +32,9 @@ type parser struct {
 	found  bool
 
 	switched bool // a switch or match statement was refused
+	extended bool // something was parsed that is not Starlark
+
+	limits Limits
 
 	depth int // how deep the parser is within the tree
 	most  int // the greatest depth allowed
@@ -60,7 +63,7 @@ var parsers = sync.Pool{New: func() any { return new(parser) }}
 func (p *parser) reset(name *string, s *scanner) {
 	toks := s.toks
 	*p = parser{
-		src: s.src, name: name, errs: s.errs, toks: toks, mends: s.mends, tok: toks[0].kind, most: s.limits.Depth,
+		src: s.src, name: name, errs: s.errs, toks: toks, mends: s.mends, tok: toks[0].kind, limits: s.limits, most: s.limits.Depth,
 		looked: -1, stack: p.stack[:0], stmts: p.stmts[:0],
 	}
 	var count [128]int

@@ -12,15 +12,14 @@ type refusal struct{ message, hint string }
 
 // doubtful are the refusals of what may be an accident of brackets or quotes that do not match.
 var doubtful = map[refusal]bool{
-	refusedAdjacent: true, refusedGenerator: true, refusedStar: true, refusedStarTarget: true, refusedDictStar: true,
+	refusedMixture: true, refusedGenerator: true, refusedStar: true, refusedStarTarget: true, refusedDictStar: true,
 	refusedSet: true, refusedAnnotation: true, refusedPositionalOnly: true, refusedChain: true,
 }
 
 var (
-	refusedFString        = refusal{"got an f-string, want a plain string", `write "{} of {}".format(a, b), or "a" + str(b)`}
-	refusedAdjacent       = refusal{"got a string right after another one, want an operator or ','", "join them with +, or add the comma that is missing"}
-	refusedIs             = refusal{"got operator 'is', want '=='", "write x == None, or x != None for is not"}
-	refusedPower          = refusal{"got operator '**', want an operator of the language", "multiply: x * x"}
+	refusedTemplate       = refusal{"got a t-string, want an f-string", `write f"…"`}
+	refusedMixture        = refusal{"got a string right after another one, one of them bytes, want an operator or ','", "join them with +, or add the comma that is missing"}
+	refusedIs             = refusal{"got operator 'is' between two values, want None, True or False on one side", "write x == y for equality, isinstance(x, str) for a type"}
 	refusedGenerator      = refusal{"got a generator expression, want a list", "write [ and ] around it: sum([x for x in xs])"}
 	refusedStar           = refusal{"got '*' before an element, want the element", "join sequences with +: a + [b], list(a) + list(b)"}
 	refusedStarTarget     = refusal{"got '*' before a loop variable, want a name", "bind the whole item, and slice it: item[0], item[1:]"}
@@ -345,20 +344,6 @@ func (p *parser) refusedPrimary() syntax.Expr {
 		p.unexpected("an expression")
 	}
 	return p.newIdent(p.pos(at), "_")
-}
-
-// adjacent refuses the strings that follow one directly. A string on a new line before a
-// colon is left alone: it is a key, and the comma before it is missing.
-func (p *parser) adjacent() {
-	if p.peek() == syntax.COLON && p.toks[p.i].line > p.toks[p.i-1].line {
-		return
-	}
-	if p.toks[p.i-1].flag&isKnown == 0 {
-		p.refuse(refusedAdjacent)
-	}
-	for p.tok == syntax.STRING || p.tok == syntax.BYTES || p.tok == fstring {
-		p.literal()
-	}
 }
 
 // noValue is called after an element of a dict that has no colon.

@@ -340,7 +340,8 @@ func (p *parser) assign(x syntax.Expr) syntax.Stmt {
 		syntax.PERCENT_EQ, syntax.AMP_EQ, syntax.PIPE_EQ, syntax.CIRCUMFLEX_EQ, syntax.LTLT_EQ, syntax.GTGT_EQ, powerEq:
 		op := p.tok
 		if op == powerEq {
-			p.refuse(refusedPower)
+			p.extend()
+			op = syntax.STARSTAR
 		}
 		pos := p.next()
 		rhs := p.expr(false)

@@ -13,15 +13,15 @@
 //	bracket.go  brackets: a token list leaves the scanner balanced, whatever the text
 //	literal.go  numbers and strings: their extent, and later their value
 //	fstring.go  where an f-string ends
+//	field.go    what is in an f-string
 //	parse.go    the parser's frame: tokens, limits, recovery from errors
 //	stmt.go     statements
 //	expr.go     expressions
-//	refuse.go   what models write from habit, and what to write instead
+//	dialect.go  what of Python becomes a call of a function that no program can spell
+//	refuse.go   what else models write from habit, and what to write instead
 //
-// The parser is made to be extended: a construct that the resolver does not know
-// is parsed whole today and refused in one place (refuse.go). What makes it part
-// of the language later is a rewrite at that place, to a call on a name
-// that no program can spell.
+// What go.starlark.net's nodes cannot hold, or its resolver does not take, is lowered as it is parsed: to calls of the functions
+// whose names begin with "<" (see [FString] and those after it), and to other statements. Positions stay those of what was written.
 //
 // Columns count Unicode code points from 1, as go.starlark.net counts them: a tab is one
 // column, "é" is one (as one code point), and a byte order mark is one.
@@ -124,16 +124,22 @@ func (e Errors) Error() string {
 // A text that is not UTF-8, holds NUL bytes or exceeds a limit is reported as such without the problems that may
 // be behind it. Parse never panics, and takes time and memory proportional to the size of src.
 func Parse(file string, src []byte, limits Limits) (tree *syntax.File, err error) {
+	tree, _, err = parse(file, src, limits)
+	return tree, err
+}
+
+// parse is Parse, and reports whether the program has anything in it that is not Starlark.
+func parse(file string, src []byte, limits Limits) (tree *syntax.File, extended bool, err error) {
 	limits = limits.withDefaults()
 	errs := &errorList{file: file}
 	if len(src) > limits.Bytes {
 		errs.add(1, 1, fmt.Sprintf("source of %d bytes, want at most %d", len(src), limits.Bytes),
 			"split the program, or pass data in as an input")
-		return nil, errs.sorted()
+		return nil, false, errs.sorted()
 	}
 	text := string(src)
 	if checkText(text, errs); errs.any() {
-		return nil, errs.sorted()
+		return nil, false, errs.sorted()
 	}
 
 	s := scanners.Get().(*scanner)
@@ -141,7 +147,7 @@ func Parse(file string, src []byte, limits Limits) (tree *syntax.File, err error
 	s.reset(text, limits, errs)
 	s.scan()
 	if s.stopped {
-		return nil, errs.sorted()
+		return nil, false, errs.sorted()
 	}
 
 	p := parsers.Get().(*parser)
@@ -149,9 +155,9 @@ func Parse(file string, src []byte, limits Limits) (tree *syntax.File, err error
 	p.reset(&file, s)
 	stmts := p.file()
 	if errs.any() {
-		return nil, errs.sorted()
+		return nil, false, errs.sorted()
 	}
-	return &syntax.File{Path: file, Stmts: stmts, Options: options()}, nil
+	return &syntax.File{Path: file, Stmts: stmts, Options: options()}, p.extended, nil
 }
 
 // options returns the dialect: whatever go.starlark.net can do. Budgets

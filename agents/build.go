@@ -195,6 +195,9 @@ func declare(t *builtins.Tool, all []spec.Declaration) (problems []spec.Problem)
 
 // author opens the model, or reads the program.
 func (a *Agent) author() []spec.Problem {
+	if want := a.Spec.Isolation; want != "" && want != "none" {
+		return []spec.Problem{{Pos: a.Spec.Meta.Pos, Text: fmt.Sprintf("isolation %q cannot be had yet", want), Hint: "programs run within budgets, in the process of callgate: isolation none"}}
+	}
 	if a.Spec.Model == nil {
 		if a.Spec.Program == "" {
 			return nil // the load has said so

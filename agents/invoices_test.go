@@ -158,6 +158,24 @@ func TestASecondRunOverTheSameStatePaysNothingTwice(t *testing.T) {
 	}
 }
 
+// refuses is a person who says no.
+type refuses struct{}
+
+func (refuses) Approve(context.Context, gate.Question) (gate.Verdict, error) {
+	return gate.Verdict{Outcome: gate.Refused, By: "ap@corp.example"}, nil
+}
+
+func TestAPersonWhoRefusesTheLargePaymentEndsTheRunWell(t *testing.T) {
+	a := build(t, t.TempDir(), refuses{}, nil)
+	r, err := a.Run(context.Background(), agents.RunOptions{})
+	if err != nil || r.Status != engine.Done || r.Answer == nil || !strings.HasPrefix(r.Answer.Str, "Five invoices are paid.") {
+		t.Errorf("status %q (%s), answer %v, error %v, want it done with five paid", r.Status, r.Reason, r.Answer, err)
+	}
+	if got := ledger(t, a); !slices.Equal(got, honest) {
+		t.Errorf("the ledger has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(honest, "\n"))
+	}
+}
+
 func TestWithoutPoliciesNothingHappens(t *testing.T) {
 	state := t.TempDir()
 	var events []journal.Event

@@ -36,6 +36,7 @@ type Core struct {
 	scratch  sync.Pool // *scratch
 
 	specials specials
+	recent   [recentSpecials]atomic.Pointer[special] // by tool and principal: found without making the key of a Static
 	cache    cache
 }
 
@@ -88,11 +89,12 @@ func (c *Core) Decide(ctx context.Context, r *Request) (Decision, error) {
 	s := c.scratch.Get().(*scratch)
 	defer c.scratch.Put(s)
 
-	s.buf = appendStatic(s.buf[:0], r)
-	rules, err := c.specialise(ctx, maphash.Bytes(c.seed, s.buf), s.buf, r)
+	rules, err := c.rulesFor(ctx, r, s)
 	flow := Flow(r)
 	if err != nil {
-		return c.finish(Combine(Findings{Reasons: append(flow, errorReason(err))}), r, false), nil
+		d := Combine(Findings{Reasons: append(flow, errorReason(err))})
+		c.finish(&d, r, false)
+		return d, nil
 	}
 
 	s.key.b = binary.LittleEndian.AppendUint64(s.key.b[:0], rules.serial)
@@ -106,7 +108,8 @@ func (c *Core) Decide(ctx context.Context, r *Request) (Decision, error) {
 	}
 	hash := maphash.Bytes(c.seed, s.key.b)
 	if d := c.cache.get(hash, s.key.b); d != nil {
-		out := c.finish(*d, r, rules.history)
+		out := *d
+		c.finish(&out, r, rules.history)
 		out.Cached = true
 		return out, nil
 	}
@@ -115,7 +118,30 @@ func (c *Core) Decide(ctx context.Context, r *Request) (Decision, error) {
 	if keep {
 		c.cache.put(hash, s.key.b, d)
 	}
-	return c.finish(d, r, rules.history), nil
+	c.finish(&d, r, rules.history)
+	return d, nil
+}
+
+const recentSpecials = 1 << 8 // a power of two
+
+// rulesFor returns the rules for the request's Static.
+func (c *Core) rulesFor(ctx context.Context, r *Request, s *scratch) (*special, error) {
+	slot := &c.recent[(maphash.String(c.seed, r.Call.Tool)^maphash.String(c.seed, r.Principal.Sub))&(recentSpecials-1)]
+	if rules := slot.Load(); rules != nil && rules.static.of(r) {
+		return rules, nil
+	}
+	s.buf = appendStatic(s.buf[:0], r)
+	rules, err := c.specialise(ctx, maphash.Bytes(c.seed, s.buf), s.buf, r)
+	if err == nil {
+		slot.Store(rules)
+	}
+	return rules, err
+}
+
+// of reports whether s is the request's Static.
+func (s *Static) of(r *Request) bool {
+	return s.Tool == r.Call.Tool && s.Kind == r.Call.Kind && s.Agent == r.Agent.Name && s.Principal == r.Principal.Sub &&
+		slices.Equal(s.Groups, r.Principal.Groups) && slices.Equal(s.Effects, r.Call.Effects) && slices.Equal(s.Sinks, r.Call.Sinks)
 }
 
 // Warm specialises the rules for calls with these static properties, so that the first of
@@ -133,10 +159,9 @@ func (c *Core) Warm(ctx context.Context, s Static) {
 const maxScratch = 64 << 10
 
 // finish adds what belongs to the one request.
-func (c *Core) finish(d Decision, r *Request, history bool) Decision {
+func (c *Core) finish(d *Decision, r *Request, history bool) {
 	d.Time, d.Run, d.Call = r.Time, r.Session.Run, r.Call.ID
 	d.Revision, d.ReadHistory = c.revision, history
-	return d
 }
 
 // evaluate asks the rules of every engine; keep reports whether the decision

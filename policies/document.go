@@ -489,6 +489,10 @@ func (f *Fields) writeLabels(l *Labels, w DocumentWriter) {
 }
 
 func (f *Fields) writeLabel(key string, l label.Label, bits labelFields, w DocumentWriter) {
+	if k, ok := w.(*keyWriter); ok {
+		k.label(f, l, bits)
+		return
+	}
 	w.Begin(key)
 	f.writeLabelFields(l, bits, w)
 	w.End()

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"slices"
 
+	"callgate/engine/label"
 	"callgate/engine/value"
 )
 
@@ -22,9 +23,17 @@ func (f *Fields) AppendKey(b []byte, r *Request) []byte {
 // datum says its own length, so that no text is a prefix of another's.
 type keyWriter struct{ b []byte }
 
-func (w *keyWriter) text(s string) {
-	w.size(len(s))
-	w.b = append(w.b, s...)
+func (w *keyWriter) text(s string) { w.b = appendText(w.b, s) }
+
+// appendText appends a text and its length: short ones, which nearly all are, in one go.
+func appendText(b []byte, s string) []byte {
+	if n := len(b) + 1 + len(s); len(s) < 0x80 && n <= cap(b) {
+		out := b[:n]
+		out[len(b)] = byte(len(s))
+		copy(out[len(b)+1:], s)
+		return out
+	}
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 func (w *keyWriter) size(n int) {
@@ -69,32 +78,56 @@ func (w *keyWriter) Bool(_ string, b bool) {
 
 // leaf writes what Fields.writeLeaf does.
 func (w *keyWriter) leaf(f *Fields, l *Leaf) {
-	if f.leaf&leafPath != 0 {
-		w.text(l.Path)
-	}
-	if f.leaf&leafParam != 0 {
-		w.text(l.Param)
-	}
 	if f.leaf&leafValue != 0 {
 		w.Plain("", l.Value)
 	}
+	b := w.b
+	if f.leaf&leafPath != 0 {
+		b = appendText(b, l.Path)
+	}
+	if f.leaf&leafParam != 0 {
+		b = appendText(b, l.Param)
+	}
 	if f.leaf&leafNorm != 0 {
-		w.text(l.Norm)
+		b = appendText(b, l.Norm)
 	}
 	if f.leaf&leafHost != 0 {
-		w.text(l.Host)
+		b = appendText(b, l.Host)
 	}
 	if f.leaf&leafSink != 0 {
-		w.text(l.Sink)
+		b = appendText(b, l.Sink)
 	}
 	if f.leaf&leafTyped != 0 {
-		w.Bool("", l.Typed)
+		if l.Typed {
+			b = append(b, 1)
+		} else {
+			b = append(b, 0)
+		}
 	}
-	switch bits := labelFields(f.leaf) & allLabel; {
-	case bits&^(labelTrust|labelRank) != 0:
-		f.writeLabelFields(l.Label, bits, w)
-	case bits != 0:
-		w.b = append(w.b, byte(l.Label.Trust()))
+	w.b = b
+	if bits := labelFields(f.leaf) & allLabel; bits != 0 {
+		w.label(f, l.Label, bits)
+	}
+}
+
+// label writes what Fields.writeLabelFields does. What is to say of most labels is one byte.
+func (w *keyWriter) label(f *Fields, l label.Label, bits labelFields) {
+	var first byte
+	if bits&(labelTrust|labelRank) != 0 {
+		first = byte(l.Trust())
+	}
+	rest := bits &^ (labelTrust | labelRank)
+	if rest&labelReaders != 0 && l.Readers().IsPublic() {
+		rest &^= labelReaders
+		first |= 1 << 2
+	}
+	if rest&labelTags != 0 && len(l.Tags()) == 0 {
+		rest &^= labelTags
+		first |= 1 << 3
+	}
+	w.b = append(w.b, first)
+	if rest != 0 {
+		f.writeLabelFields(l, rest, w)
 	}
 }
 

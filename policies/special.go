@@ -11,6 +11,7 @@ import (
 
 // special holds the rules of every engine, specialised for one Static.
 type special struct {
+	static  Static
 	serial  uint64 // tells its keys in the cache from those of others
 	engines []Rules
 	fields  Fields // the union of what they read
@@ -51,8 +52,8 @@ func (c *Core) specialise(ctx context.Context, hash uint64, key []byte, r *Reque
 	if ready := s.ready.Load(); ready != nil {
 		return ready, nil
 	}
-	out := &special{serial: c.specials.serial.Add(1)}
 	static := staticOf(r)
+	out := &special{static: static, serial: c.specials.serial.Add(1)}
 	var reads []string
 	for _, e := range c.engines {
 		rules, err := specialiseEngine(ctx, e, static)

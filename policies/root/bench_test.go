@@ -2,85 +2,190 @@ package root
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/metrics"
 	"slices"
-	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
-	"callgate/engine/value"
 	"callgate/policies"
 	"callgate/policies/internal/sample"
 	"callgate/spec"
 )
 
-// sixtyRules are 40 rules in Rego and 20 in CEL for 20 tools, of the kinds that people write.
-func sixtyRules(t testing.TB) Config {
-	cfg := Config{Host: &spec.Host{Params: map[string]any{"book": []any{"bob@corp.example", "carol@corp.example"}}}}
-	var tools []string
-	for _, tool := range sample.Tools {
-		cfg.Tools = append(cfg.Tools, tool)
-		tools = append(tools, tool.Name)
+// benchConfig is n rules over some tools, two thirds in Rego and one in CEL.
+func benchConfig(t testing.TB, tools, n int) Config {
+	t.Helper()
+	cfg := Config{Tools: sample.MakeTools(tools)}
+	rules := sample.MakeRules(cfg.Tools, n)
+	cfg.Host = &spec.Host{Params: rules.Params}
+	dir := t.TempDir()
+	for i, module := range rules.Modules {
+		path := filepath.Join(dir, fmt.Sprintf("p%d.rego", i))
+		if err := os.WriteFile(path, []byte(module), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Policies = append(cfg.Policies, &spec.Policy{Meta: spec.Meta{Name: fmt.Sprintf("p%d", i)}, Rego: &spec.Rego{Modules: []spec.Ref{{Path: path}}}})
 	}
-	for i := range 20 - len(tools) {
-		name := fmt.Sprintf("crm.tool%d", i)
-		cfg.Tools = append(cfg.Tools, policies.ToolSchema{Name: name, Effects: []string{"read"}})
-		tools = append(tools, name)
+	for i := range len(rules.Modules) { // CEL in as many documents
+		from, to := i*len(rules.CEL)/len(rules.Modules), (i+1)*len(rules.CEL)/len(rules.Modules)
+		cfg.Policies = append(cfg.Policies, celPolicy(fmt.Sprintf("c%d", i), nil, rules.CEL[from:to]...))
 	}
-	slices.Sort(tools)
-	var b strings.Builder
-	var rules []spec.Rule
-	for i, tool := range tools {
-		fmt.Fprintf(&b, "deny contains {\"id\": \"d%d\", \"args\": [l.path]} if {\n\tinput.call.tool == %q\n\tsome l in input.leaves\n\tl.sink == \"recipient\"\n\tnot l.norm in data.params.book\n}\n", i, tool)
-		fmt.Fprintf(&b, "allow contains \"a%d\" if input.call.tool == %q\n", i, tool)
-		rules = append(rules, rule(fmt.Sprintf("c%d", i), "deny", fmt.Sprintf("call.tool == %q && labels.program.rank < level.user && leaves.exists(l, l.rank < level.internal && l.sink == 'content')", tool)))
-	}
-	cfg.Policies = []*spec.Policy{regoPolicy(t, "a", b.String()), celPolicy("b", nil, rules...)}
 	return cfg
 }
 
-func sends(to string) *policies.Request {
-	return sample.Call("mail.send",
-		value.Field{Name: "to", Of: value.ListOf(sample.Prompt, value.StringOf(to, sample.Prompt), value.StringOf("carol@corp.example", sample.Prompt))},
-		value.Field{Name: "subject", Of: value.StringOf("the offer", sample.Prompt)},
-		value.Field{Name: "body", Of: value.StringOf("a text of some length, from a mail", sample.Mail)},
-	)
+// timed calls f for as long as the benchmark says and reports the median and the 99th percentile of its time. The machine may be
+// busy: the mean says less.
+func timed(b *testing.B, f func(i int)) (p50, p99 time.Duration) {
+	var took []time.Duration
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		start := time.Now()
+		f(i)
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	p50, p99 = took[len(took)/2], took[len(took)*99/100]
+	b.ReportMetric(float64(p50.Nanoseconds()), "p50-ns")
+	b.ReportMetric(float64(p99.Nanoseconds()), "p99-ns")
+	return p50, p99
 }
 
-// BenchmarkMiss decides requests that were not decided before, both engines live.
+// again changes a request in what a rule reads, so that it was not decided before.
+func again(r *policies.Request, i int) {
+	r.Leaves[2].Norm = fmt.Sprint(i)
+}
+
+// BenchmarkMiss decides requests that were not decided before, under 60 rules with both engines live.
 func BenchmarkMiss(b *testing.B) {
-	r := load(b, sixtyRules(b))
-	req := sends("bob@corp.example")
+	r := load(b, benchConfig(b, 20, 60))
+	req := sample.Sends()
 	if d := decide(b, r, req); d.Effect != policies.Allow {
 		b.Fatalf("%v %s", d.Effect, ids(d))
 	}
-	var took []time.Duration
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		i++
-		req.Leaves[2].Norm = fmt.Sprint(i) // read by a rule
-		start := time.Now()
-		d, _ := r.Decide(b.Context(), req)
-		took = append(took, time.Since(start))
-		if d.Cached {
-			b.Fatal("remembered")
+	ctx := b.Context()
+	timed(b, func(i int) {
+		again(req, i)
+		if d, _ := r.Decide(ctx, req); d.Cached || d.Effect != policies.Allow {
+			b.Fatalf("%v %s, remembered: %t", d.Effect, ids(d), d.Cached)
 		}
-	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
-	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
+	})
 }
 
-// BenchmarkHit decides one request again and again.
+// BenchmarkHit decides one request again and again, in batches of a hundred.
 func BenchmarkHit(b *testing.B) {
-	r := load(b, sixtyRules(b))
-	req := sends("bob@corp.example")
+	r := load(b, benchConfig(b, 20, 60))
+	req := sample.Sends()
 	decide(b, r, req)
 	ctx := b.Context()
-	b.ReportAllocs()
-	for b.Loop() {
-		if d, _ := r.Decide(ctx, req); !d.Cached {
-			b.Fatal("made anew")
+	const batch = 100
+	p50, _ := timed(b, func(int) {
+		for range batch {
+			if d, _ := r.Decide(ctx, req); !d.Cached {
+				b.Fatal("made anew")
+			}
 		}
+	})
+	b.ReportMetric(float64(p50.Nanoseconds())/batch, "ns/hit")
+}
+
+// BenchmarkGoroutines compares sixteen goroutines with one, for hits and for misses: the processor time of a decision, in the median of
+// all rounds, and how long a decision waited for locks. On a machine that others use too wall-clock time would say nothing.
+func BenchmarkGoroutines(b *testing.B) {
+	r := load(b, benchConfig(b, 20, 60))
+	ctx := b.Context()
+	for _, test := range []struct {
+		name string
+		n    int // decisions of a round
+		miss bool
+	}{{"hit", 160_000, false}, {"miss", 16_000, true}} {
+		b.Run(test.name, func(b *testing.B) {
+			next := 0
+			round := func(goroutines int) (cpu, waited time.Duration) {
+				waitedBefore, before := waitedForLocks(), processorTime(b)
+				var wg sync.WaitGroup
+				for range goroutines {
+					first := next
+					next += test.n / goroutines
+					wg.Go(func() {
+						req := sample.Sends()
+						for i := range test.n / goroutines {
+							if test.miss {
+								again(req, first+i)
+							}
+							if d, _ := r.Decide(ctx, req); d.Effect != policies.Allow {
+								b.Error(ids(d))
+								return
+							}
+						}
+					})
+				}
+				wg.Wait()
+				return processorTime(b) - before, waitedForLocks() - waitedBefore
+			}
+			var one, sixteen, waited []time.Duration
+			for b.Loop() {
+				cpu, _ := round(1)
+				one = append(one, cpu)
+				cpu, wait := round(16)
+				sixteen, waited = append(sixteen, cpu), append(waited, wait)
+			}
+			for unit, list := range map[string][]time.Duration{"cpu-ns/1": one, "cpu-ns/16": sixteen, "wait-ns/16": waited} {
+				slices.Sort(list)
+				b.ReportMetric(float64(list[len(list)/2].Nanoseconds())/float64(test.n), unit)
+			}
+		})
 	}
+}
+
+// processorTime is what the process has used so far.
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// waitedForLocks is how long goroutines have waited for locks so far.
+func waitedForLocks() time.Duration {
+	sample := []metrics.Sample{{Name: "/sync/mutex/wait/total:seconds"}}
+	metrics.Read(sample)
+	return time.Duration(sample[0].Value.Float64() * float64(time.Second))
+}
+
+// BenchmarkMany loads 10,000 rules over 500 tools, uses tools for the first time, and decides.
+func BenchmarkMany(b *testing.B) {
+	cfg := benchConfig(b, 500, 10_000)
+	b.Run("load", func(b *testing.B) {
+		for b.Loop() {
+			load(b, cfg)
+		}
+	})
+	r := load(b, cfg)
+	ctx := b.Context()
+	b.Run("first-use", func(b *testing.B) {
+		unused := cfg.Tools[maxWarm:]
+		now := r
+		timed(b, func(i int) {
+			if i%len(unused) == 0 && i > 0 {
+				b.StopTimer()
+				now = load(b, cfg)
+				b.StartTimer()
+			}
+			now.Decide(ctx, sample.Build(policies.KindTool, unused[i%len(unused)], sample.Sends().Call.Args, sample.Prompt))
+		})
+	})
+	b.Run("decide", func(b *testing.B) {
+		req := sample.Sends()
+		timed(b, func(i int) {
+			again(req, i)
+			if d, _ := r.Decide(ctx, req); d.Cached || d.Effect != policies.Allow {
+				b.Fatalf("%v %s, remembered: %t", d.Effect, ids(d), d.Cached)
+			}
+		})
+	})
 }

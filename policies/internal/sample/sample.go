@@ -230,6 +230,26 @@ func (s Source) Request() *policies.Request {
 	return r
 }
 
+// Calm returns a random request of which hardly a label stands in the way of anything.
+func (s Source) Calm() *policies.Request {
+	r := s.Request()
+	calm := func(l *label.Label) {
+		if n := s.IntN(20); n > 1 {
+			*l = pick(s, Prompt, Prompt, label.Bottom(), File("vendors.csv"))
+		} else if n > 0 {
+			*l = Mail
+		}
+	}
+	for i := range r.Leaves {
+		calm(&r.Leaves[i].Label)
+	}
+	for i := range r.Labels.Args {
+		calm(&r.Labels.Args[i].Label)
+	}
+	calm(&r.Labels.PC)
+	return r
+}
+
 func keys(yield func(string) bool) {
 	for k := range Tools {
 		if !yield(k) {

@@ -155,6 +155,9 @@ var stockKnown = []struct{ rule, stock, here string }{
 // hasMore is the error of an attribute on go.starlark.net.
 var hasMore = regexp.MustCompile(`^(list|dict|set|string|bytes) has no \.(\w+) `)
 
+// fractionInRange asks for a number that is in no range.
+var fractionInRange = regexp.MustCompile(`\.[1-9]\d*\)* (not )?in range`)
+
 // displaySum is a sum of which go.starlark.net adds neighbouring displays before it evaluates what is left of them.
 var displaySum = regexp.MustCompile(`\+ [\[(].*\+ [\[(]`)
 
@@ -167,6 +170,9 @@ func knownRule(src string, want, got stockResult) string {
 	}
 	if m := hasMore.FindStringSubmatch(want.problem); m != nil && methodNames[m[2]] {
 		return "diff.more"
+	}
+	if fractionInRange.MatchString(src) {
+		return "diff.wrong"
 	}
 	if want.problem != "" && got.problem != "" && !sameClass(want.problem, got.code) && displaySum.MatchString(src) {
 		return "diff.wrong"

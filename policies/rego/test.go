@@ -131,6 +131,33 @@ func messageOf(r *tester.Result) string {
 // load reads the policies, the shipped helpers and the files, and makes what they are compiled with. Compiling is the
 // runner's business: it adds stages of its own.
 func (s *Suite) load() (map[string]*ast.Module, *ast.Compiler, storage.Store, []spec.Problem) {
+	l, data := s.gather()
+	modules := l.testing()
+	for _, path := range s.Files {
+		l.testFile(modules, path)
+	}
+	for path, f := range l.files {
+		modules[path] = f.module
+	}
+	set, more := schemas(s.Tools)
+	l.problems = append(l.problems, more...)
+	store, err := storeOf(data)
+	if err != nil {
+		l.problems = append(l.problems, spec.Problem{Text: err.Error()})
+	}
+	caps := Capabilities()
+	for _, b := range ast.CapabilitiesForThisVersion().Builtins {
+		if b.Name == ast.InternalTestCase.Name {
+			caps.Builtins = append(caps.Builtins, b)
+		}
+	}
+	compiler := ast.NewCompiler().SetErrorLimit(0).WithCapabilities(caps).WithEnablePrintStatements(true).
+		WithSchemas(set).WithUseTypeCheckAnnotations(len(s.Tools) > 0) // without tools, modules may name schemas that are not there
+	return modules, compiler, store, spec.SortProblems(l.problems)
+}
+
+// gather reads the policies, and returns their modules and the data that they and the tests see.
+func (s *Suite) gather() (*loader, map[string]any) {
 	l := &loader{files: map[string]*file{}, owner: map[string]*spec.Policy{}, packs: map[string]*pack{}, data: map[string]any{}}
 	params := merge(map[string]any{}, s.Params)
 	for i := range s.Policies {
@@ -146,33 +173,18 @@ func (s *Suite) load() (map[string]*ast.Module, *ast.Compiler, storage.Store, []
 			params[name] = merge(p.Params, given)
 		}
 	}
-	modules := l.testing()
-	for _, path := range s.Files {
-		l.testFile(modules, path)
-	}
-	for path, f := range l.files {
-		modules[path] = f.module
-	}
-	set, more := schemas(s.Tools)
-	l.problems = append(l.problems, more...)
 	data := merge(s.Data, l.data)
 	data["params"] = merge(asMap(data["params"]), params)
-	if tools := toolData(s.Tools); len(s.Tools) > 0 || asMap(data["callgate"])["tools"] == nil {
-		data["callgate"] = merge(asMap(data["callgate"]), map[string]any{"tools": tools})
+	if len(s.Tools) > 0 || asMap(data["callgate"])["tools"] == nil {
+		data["callgate"] = merge(asMap(data["callgate"]), map[string]any{"tools": toolData(s.Tools)})
 	}
-	store, err := storeOf(data)
-	if err != nil {
-		l.problems = append(l.problems, spec.Problem{Text: err.Error()})
-	}
-	caps := Capabilities()
-	for _, b := range ast.CapabilitiesForThisVersion().Builtins {
-		if b.Name == ast.InternalTestCase.Name {
-			caps.Builtins = append(caps.Builtins, b)
-		}
-	}
-	compiler := ast.NewCompiler().SetErrorLimit(0).WithCapabilities(caps).WithEnablePrintStatements(true).
-		WithSchemas(set).WithUseTypeCheckAnnotations(len(s.Tools) > 0) // without tools, modules may name schemas that are not there
-	return modules, compiler, store, spec.SortProblems(l.problems)
+	return l, data
+}
+
+// Document returns the document data that the policies and the tests see, for other tools that run them.
+func (s *Suite) Document() map[string]any {
+	_, data := s.gather()
+	return data
 }
 
 func asMap(v any) map[string]any {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,10 @@ type Options struct {
 	Approver gate.Approver
 	Clock    func() time.Time
 	Watch    func(journal.Event)
+
+	// Tools are the host's own, which agents' files use by name, or in groups: "stock.level", "stock". They go before those of
+	// package std.
+	Tools []*builtins.Tool
 
 	// Reread reads the files of the agent again, as they were read for [Build]. While the agent runs its policies are then those that
 	// the files hold when a call is made. nil: they stay as they are.
@@ -68,10 +73,7 @@ func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Prob
 	}
 	problems := a.grant(ctx, p)
 	problems = append(problems, a.author()...)
-	schemas := make([]policies.ToolSchema, 0, len(a.tools.Names()))
-	for _, t := range a.tools.All() {
-		schemas = append(schemas, toolSchema(t))
-	}
+	schemas := engine.Schemas(a.tools)
 	bound, more := root.Load(ctx, root.Config{Host: p.Host, Policies: p.Policies, Tools: schemas})
 	problems = append(problems, more...)
 	a.Root = bound
@@ -87,36 +89,12 @@ func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Prob
 
 // grant opens the tools that the agent uses.
 func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Problem) {
-	env := std.Env{State: a.opts.State, Principal: a.principal.Sub}
 	granted := map[string]spec.Position{}
 	var places []reach
 	for _, u := range p.Tools {
-		if u.MCP != nil || u.Script != "" {
-			problems = append(problems, spec.Problem{Pos: u.Pos, Text: "tools from MCP servers and scripts cannot be used yet", Hint: "use a toolset of this program: " + strings.Join(std.Names(), ", ")})
-			continue
-		}
-		f := std.Lookup(u.Name)
-		if f == nil {
-			problem := spec.Problem{Pos: u.Pos, Text: fmt.Sprintf("unknown tool %q", u.Name), Hint: "there are " + strings.Join(std.Names(), ", ")}
-			if n := spec.Nearest(u.Name, std.Names()); n != "" {
-				problem.Hint = fmt.Sprintf("did you mean %q?", n)
-			}
-			problems = append(problems, problem)
-			continue
-		}
-		options := map[string]any{}
-		for name, o := range u.Options {
-			options[name] = o.Value
-		}
-		env.Dir = u.Dir
-		set, err := f.Build(ctx, env, options)
-		if err != nil {
-			problems = append(problems, optionProblems(u, err)...)
-			continue
-		}
-		a.closers = append(a.closers, set.Close)
-		places = append(places, reached(u, set.Places)...)
-		for _, t := range set.Tools {
+		tools, reaches, wrong := a.open(ctx, u)
+		places, problems = append(places, reaches...), append(problems, wrong...)
+		for _, t := range tools {
 			if at, ok := granted[t.Name]; ok {
 				problems = append(problems, spec.Problem{Pos: u.Pos, Text: fmt.Sprintf("tool %q: granted twice, first at %s", t.Name, at)})
 				continue
@@ -137,12 +115,64 @@ func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Pro
 			problems = append(problems, spec.Problem{Pos: d.Pos, Text: fmt.Sprintf("tool %q: declared, and not granted", d.Tool)})
 		}
 	}
-	for _, n := range std.Names() {
+	for _, n := range a.names() {
 		if strings.Contains(n, ".") && a.tools.Lookup(n) == nil {
 			a.known = append(a.known, n)
 		}
 	}
 	return problems
+}
+
+// names are those that an agent's file can use.
+func (a *Agent) names() []string {
+	out := std.Names()
+	for _, t := range a.opts.Tools {
+		out = append(out, t.Name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// open makes the tools that a use names: those of Options.Tools by that name or in that group, or else a toolset of
+// package std or one tool of it.
+func (a *Agent) open(ctx context.Context, u spec.Use) (tools []*builtins.Tool, places []reach, problems []spec.Problem) {
+	fail := func(hint, format string, args ...any) {
+		problems = append(problems, spec.Problem{Pos: u.Pos, Text: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	if u.MCP != nil || u.Script != "" {
+		fail("use a toolset of this program: "+strings.Join(std.Names(), ", "), "tools from MCP servers and scripts cannot be used yet")
+		return nil, nil, problems
+	}
+	for _, t := range a.opts.Tools {
+		if t.Name == u.Name || strings.HasPrefix(t.Name, u.Name+".") {
+			tools = append(tools, t.Clone())
+		}
+	}
+	if tools != nil {
+		for name, o := range u.Options {
+			problems = append(problems, spec.Problem{Pos: o.Key, Text: fmt.Sprintf("%s: option %s: unknown", u.Name, name), Hint: "it has no options"})
+		}
+		return tools, nil, problems
+	}
+	f := std.Lookup(u.Name)
+	if f == nil {
+		hint := "there are " + strings.Join(a.names(), ", ")
+		if n := spec.Nearest(u.Name, a.names()); n != "" {
+			hint = fmt.Sprintf("did you mean %q?", n)
+		}
+		fail(hint, "unknown tool %q", u.Name)
+		return nil, nil, problems
+	}
+	options := map[string]any{}
+	for name, o := range u.Options {
+		options[name] = o.Value
+	}
+	set, err := f.Build(ctx, std.Env{Dir: u.Dir, State: a.opts.State, Principal: a.principal.Sub}, options)
+	if err != nil {
+		return nil, nil, optionProblems(u, err)
+	}
+	a.closers = append(a.closers, set.Close)
+	return set.Tools, reached(u, set.Places), nil
 }
 
 // optionProblems places what is wrong with options where they were written.
@@ -249,14 +279,6 @@ func (a *Agent) placeholders() []eval.Input {
 		out = append(out, eval.Input{Name: in.Name, Value: value.StringOf("", label.Top())})
 	}
 	return out
-}
-
-func toolSchema(t *builtins.Tool) policies.ToolSchema {
-	s := policies.ToolSchema{Name: t.Name, Effects: t.Effects.Names()}
-	for _, p := range t.Params {
-		s.Params = append(s.Params, policies.ParamSchema{Name: p.Name, Schema: p.Schema, Required: p.Required, Sink: p.Sink, Sinks: p.Sinks})
-	}
-	return s
 }
 
 func (a *Agent) decider() policies.PDP {

@@ -1,12 +1,14 @@
 package agents_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"callgate/agents"
+	"callgate/builtins"
 	"callgate/spec"
 )
 
@@ -140,5 +142,36 @@ spec:
 	}, "\n")
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAnAgentsFileUsesToolsOfTheHost(t *testing.T) {
+	for _, test := range []struct{ name, use, want string }{
+		{"by name", "stock.level", ""},
+		{"as a group", "stock", ""},
+		{"one that is not there", "stock.levle", "agent.yaml:5:17: unknown tool \"stock.levle\"\nhint: did you mean \"stock.level\"?"},
+		{"with an option", "stock, root: .", "agent.yaml:5:24: stock: option root: unknown\nhint: it has no options"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := folder(t, map[string]string{
+				"agent.yaml": "apiVersion: callgate/v1\nkind: Agent\nmetadata: {name: stock}\nspec:\n  tools: [{use: " + test.use + "}]\n  program: main.star\n",
+				"main.star":  "done(1)\n",
+			})
+			level := &builtins.Tool{Name: "stock.level", Doc: "x", Effects: builtins.Read, Run: func(context.Context, *builtins.Invocation) (any, error) { return 1, nil }}
+			p, problems := spec.Load(dir, "")
+			a, more := agents.Build(t.Context(), p, agents.Options{Tools: []*builtins.Tool{level}})
+			if a != nil {
+				defer a.Close()
+			}
+			var got []string
+			for _, p := range append(problems, more...) {
+				if !p.Warn {
+					got = append(got, strings.ReplaceAll(p.String(), dir+"/", ""))
+				}
+			}
+			if strings.Join(got, "\n") != test.want || (a == nil) != (test.want != "") {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
 	}
 }

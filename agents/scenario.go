@@ -298,13 +298,7 @@ func modelFailure(r Result) (spec.Problem, bool) {
 }
 
 // ToolSchemas returns what policies can know of the agent's tools.
-func (a *Agent) ToolSchemas() []policies.ToolSchema {
-	var out []policies.ToolSchema
-	for _, t := range a.tools.All() {
-		out = append(out, toolSchema(t))
-	}
-	return out
-}
+func (a *Agent) ToolSchemas() []policies.ToolSchema { return engine.Schemas(a.tools) }
 
 // brief shows a value in a message.
 func brief(v any) string {

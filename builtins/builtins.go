@@ -83,6 +83,13 @@ type Tool struct {
 	compiled *compiled // what prepare has made of the declaration
 }
 
+// Clone returns a copy that is in no set, and can be changed.
+func (t *Tool) Clone() *Tool {
+	out := *t
+	out.Params, out.Label.Fields, out.compiled = slices.Clone(t.Params), slices.Clone(t.Label.Fields), nil
+	return &out
+}
+
 // Param is one parameter of a tool.
 type Param struct {
 	Name     string

@@ -95,6 +95,19 @@ func Signatures(tools *builtins.Set) []eval.ToolSig {
 	return out
 }
 
+// Schemas returns what policies need to know of tools: rules are checked against it when they are loaded.
+func Schemas(tools *builtins.Set) []policies.ToolSchema {
+	out := []policies.ToolSchema{}
+	for _, t := range tools.All() {
+		s := policies.ToolSchema{Name: t.Name, Effects: t.Effects.Names()}
+		for _, p := range t.Params {
+			s.Params = append(s.Params, policies.ParamSchema{Name: p.Name, Schema: p.Schema, Required: p.Required, Sink: p.Sink, Sinks: p.Sinks})
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 // Run is what one run is given.
 type Run struct {
 	ID     string          // "": made up

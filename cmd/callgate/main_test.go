@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"errors"
 	"flag"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	_ "modernc.org/sqlite"
 )
 
 var update = flag.Bool("update", false, "write what the scripts compare with anew")
@@ -24,6 +26,7 @@ func TestMain(m *testing.M) {
 //
 //	code N COMMAND…   run a command that must exit with N
 //	example NAME      copy an example of the repository
+//	sql FILE TEXT     change a SQLite database behind callgate's back
 //	steady FILE       write standard output to a file, without what differs from run to run
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -35,7 +38,7 @@ func TestScript(t *testing.T) {
 			return os.CopyFS(filepath.Join(e.WorkDir, "notes"), os.DirFS(filepath.Join("testdata", "notes")))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "example": example, "steady": steady,
+			"code": code, "example": example, "sql": change, "steady": steady,
 		},
 	})
 }
@@ -64,6 +67,16 @@ func example(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: example NAME")
 	}
 	ts.Check(os.CopyFS(ts.MkAbs(filepath.Join("examples", args[0])), os.DirFS(filepath.Join(sourceDir, "..", "..", "examples", args[0]))))
+}
+
+func change(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sql FILE TEXT")
+	}
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.Exec(args[1])
+	ts.Check(errors.Join(err, db.Close()))
 }
 
 // sourceDir is this folder: scripts run in others.

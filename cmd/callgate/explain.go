@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +15,6 @@ import (
 	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/policies"
-	"callgate/spec"
 )
 
 // explainFlags are the flags of explain.
@@ -104,13 +101,8 @@ func (c *command) explain(ctx context.Context, run, call string, f explainFlags)
 	if err != nil {
 		return err
 	}
-	if f.agent == "" && f.policies == "" {
-		if _, err := os.Stat(filepath.Join(".", spec.AgentFile)); err == nil {
-			f.agent = "."
-		}
-	}
 	var b *bound // nil: only what is recorded is explained
-	if f.agent != "" || f.policies != "" {
+	if f.agent = agentHere(f.agent); f.agent != "" || f.policies != "" {
 		if b, err = c.bind(ctx, f.agent, f.policies); err != nil {
 			return err
 		}

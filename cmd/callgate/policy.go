@@ -81,7 +81,7 @@ Exit codes: 0 allow, 3 deny, 5 ask. For all calls of a run 0 if nothing changes,
 
 // agentFlag adds --agent.
 func agentFlag(cmd *cobra.Command, p *string) {
-	cmd.Flags().StringVar(p, "agent", "", "folder or `file` of the agent whose tools and policies are meant")
+	cmd.Flags().StringVar(p, "agent", "", "folder or `file` of the agent whose tools and policies are meant; the one in this folder if there is one")
 }
 
 // bound is the policies under which a command decides, and the tools that they are about.
@@ -93,9 +93,17 @@ type bound struct {
 	close func() error
 }
 
+// agentHere is the agent that is meant where none is named: that of this folder, if there is one.
+func agentHere(named string) string {
+	if _, err := os.Stat(spec.AgentFile); named == "" && err == nil {
+		return "."
+	}
+	return named
+}
+
 // bind loads the policies of an agent, or of the host of this folder.
 func (c *command) bind(ctx context.Context, agent, override string) (*bound, error) {
-	if agent == "" {
+	if agent = agentHere(agent); agent == "" {
 		return c.bindHost(ctx, override)
 	}
 	state, err := os.MkdirTemp("", "callgate-policy-")
@@ -285,7 +293,7 @@ func (c *command) request(ctx context.Context, run, call, agent, state string) (
 	}
 	var b *bound
 	var tools *builtins.Set
-	if agent != "" {
+	if agent = agentHere(agent); agent != "" {
 		if b, err = c.bind(ctx, agent, ""); err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 type testFiles struct {
 	tests     []string         // files _test.rego
 	agents    []string         // files with an Agent
+	hosts     []string         // files callgate.yaml
 	policies  []string         // files with a Policy
 	scenarios []*spec.Scenario // in the order of their places
 }
@@ -76,6 +77,17 @@ func findTests(paths []string) (*testFiles, []spec.Problem) {
 			problems = append(problems, spec.Problem{Pos: spec.Position{File: path}, Text: err.Error()})
 		}
 	}
+	for _, root := range t.roots() {
+		err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && strings.HasSuffix(file, "_test.rego") {
+				add(file, true)
+			}
+			return nil // what cannot be read is reported when the policies are loaded
+		})
+		if err != nil {
+			problems = append(problems, spec.Problem{Pos: spec.Position{File: root}, Text: err.Error()})
+		}
+	}
 	slices.Sort(t.tests)
 	slices.SortStableFunc(t.scenarios, func(a, b *spec.Scenario) int {
 		if c := strings.Compare(a.Meta.Pos.File, b.Meta.Pos.File); c != 0 {
@@ -86,11 +98,31 @@ func findTests(paths []string) (*testFiles, []spec.Problem) {
 	return t, problems
 }
 
+// roots are the folders of policies that the hosts of the agents and of the host files found bind.
+func (t *testFiles) roots() []string {
+	var out []string
+	for _, file := range slices.Concat(t.agents, t.hosts) {
+		host, _ := spec.FindHost(filepath.Dir(file)) // what is wrong with it is reported when it is used
+		if host == nil {
+			continue
+		}
+		for _, root := range host.Policies {
+			if info, err := os.Stat(root); err == nil && info.IsDir() && !slices.Contains(out, root) {
+				out = append(out, root)
+			}
+		}
+	}
+	return out
+}
+
 // document looks what documents a file has, and loads its scenarios.
 func (t *testFiles) document(path string) []spec.Problem {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return []spec.Problem{{Pos: spec.Position{File: path}, Text: err.Error()}}
+	}
+	if filepath.Base(path) == spec.HostFile {
+		t.hosts = append(t.hosts, path)
 	}
 	found := map[string]bool{}
 	for _, m := range kinds.FindAllSubmatch(text[:min(len(text), maxDocument)], -1) {

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +73,7 @@ func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Prob
 		a.principal = policies.Principal(p.Host.Principal)
 	}
 	problems := a.grant(ctx, p)
+	problems = append(problems, a.checkInputs()...)
 	problems = append(problems, a.author()...)
 	schemas := engine.Schemas(a.tools)
 	bound, more := root.Load(ctx, root.Config{Host: p.Host, Policies: p.Policies, Tools: schemas})
@@ -252,11 +254,23 @@ func (a *Agent) author() []spec.Problem {
 	return out
 }
 
+// checkInputs reports inputs whose names programs have for something else.
+func (a *Agent) checkInputs() (problems []spec.Problem) {
+	tools := engine.Signatures(a.tools)
+	for _, in := range a.Spec.Inputs {
+		placeholder := eval.Input{Name: in.Name, Value: value.StringOf("", label.Top())}
+		if _, err := eval.NewSession(eval.Config{Tools: tools, Inputs: []eval.Input{placeholder}}); err != nil {
+			problems = append(problems, spec.Problem{Pos: cmp.Or(in.Pos, a.Spec.Meta.Pos), Text: err.Error(), Hint: "give it another name"})
+		}
+	}
+	return problems
+}
+
 // checkProgram compiles the agent's program as a session would.
 func (a *Agent) checkProgram() []spec.Problem {
 	s, err := eval.NewSession(eval.Config{Tools: engine.Signatures(a.tools), Inputs: a.placeholders()})
 	if err != nil {
-		return []spec.Problem{{Pos: a.Spec.Meta.Pos, Text: err.Error()}}
+		return nil // the inputs have said why
 	}
 	return CheckProgram(a.Spec.Program, a.program, s.Env())
 }

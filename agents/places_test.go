@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,6 +143,24 @@ spec:
 	}, "\n")
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestInputsHaveNamesOfTheirOwn(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"agent.yaml": "apiVersion: callgate/v1\nkind: Agent\nmetadata: {name: names}\nspec:\n  tools: [{use: clock}]\n" +
+			"  inputs: [{name: task}, {name: clock}, {name: done}]\n  model: {provider: recorded, recording: turns.md}\n",
+		"turns.md": "## turn 1\n\n```starlark\ndone(1)\n```\n",
+	})
+	p, problems := spec.Load(dir, "")
+	_, more := agents.Build(t.Context(), p, agents.Options{})
+	var got []string
+	for _, p := range append(problems, more...) {
+		got = append(got, strings.ReplaceAll(p.Pos.String()+": "+p.Text, dir+"/", ""))
+	}
+	want := []string{"agent.yaml:6:26: input \"clock\": there is a tool of that name", "agent.yaml:6:41: input \"done\": the language has that name"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,7 +84,10 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return usage("", "%v", err)
+		if cause, ok := errors.AsType[*fs.PathError](err); ok {
+			err = cause.Err
+		}
+		return usage("", "%s: %v", file, err)
 	}
 	p, problems := f.project(file, text, given)
 	if f.state == "" && p.Host != nil {

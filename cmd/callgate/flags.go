@@ -57,6 +57,9 @@ func flagNames(cmd *cobra.Command) (names []string) {
 	return names
 }
 
+// inputName is what programs can name an input by.
+var inputName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
 // maxInput is the size of the largest input, in bytes.
 const maxInput = 16 << 20
 
@@ -69,6 +72,10 @@ func inputs(given []string) (map[string]string, error) {
 		name, text, ok := strings.Cut(g, "=")
 		if !ok || name == "" {
 			fail("--input %q: want name=value or name=@file", g)
+			continue
+		}
+		if !inputName.MatchString(name) {
+			fail("--input %q: want a name of lower-case letters, digits and _ that begins with a letter", name)
 			continue
 		}
 		if _, twice := out[name]; twice {

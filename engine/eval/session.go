@@ -147,6 +147,9 @@ func (s *Session) addInput(in Input) error {
 	if _, ok := s.pre[in.Name]; ok {
 		return fmt.Errorf("input %q: there is a tool of that name", in.Name)
 	}
+	if _, ok := universe[in.Name]; ok {
+		return fmt.Errorf("input %q: the language has that name", in.Name)
+	}
 	v, err := s.thread(context.Background(), label.BottomID).importValue(in.Value)
 	if err != nil {
 		return fmt.Errorf("input %q: %w", in.Name, err)
@@ -170,7 +173,7 @@ func (s *Session) Env() Env {
 func (s *Session) Names() []string {
 	var out []string
 	for n, c := range s.names {
-		if c.v.k != kUnbound {
+		if c.v.k != kUnbound && n[0] != '<' { // a name of the compiler's own
 			out = append(out, n)
 		}
 	}

@@ -101,6 +101,9 @@ func (f *fcomp) call(e *star.CallExpr) expr {
 	}
 	if fixed.k == kBuiltin {
 		b := fixed.builtin()
+		if x := f.seek(b, e, p); x != nil {
+			return x
+		}
 		return func(t *thread) val { return t.callBuiltin(b, unboundVal, label.BottomID, args, plain, p) }
 	}
 	return func(t *thread) val {

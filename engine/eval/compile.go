@@ -148,7 +148,7 @@ func Compile(file string, src []byte, env Env) (*Program, error) {
 func (p *Program) Globals() []string {
 	var out []string
 	for i, n := range p.globals {
-		if p.binds[i] {
+		if p.binds[i] && n[0] != '<' {
 			out = append(out, n)
 		}
 	}

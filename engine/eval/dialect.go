@@ -15,11 +15,12 @@ var specials = map[string]func(f *fcomp, e *star.CallExpr) expr{}
 func addSpecials() {
 	specials[syntax.FString] = (*fcomp).fstring
 	specials[syntax.Chain] = (*fcomp).chain
+	specials[syntax.Generator] = (*fcomp).generator
 	for name := range specials {
 		universe[name] = noneVal(label.BottomID)
 	}
 	formatDef = methods["format"][kString].def
-	addFunc("pow", "base, exp, mod?", runPow)
+	addPythonFunctions()
 }
 
 // chain compiles a < b < c. Each operand is evaluated once, and those after a comparison that is false not at all: a

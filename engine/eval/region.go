@@ -8,6 +8,7 @@ import (
 	star "go.starlark.net/syntax"
 
 	"callgate/engine/label"
+	"callgate/engine/syntax"
 )
 
 // A region is what a branch decides about: its arms, and whatever the exits in its
@@ -345,6 +346,9 @@ func (e *effects) call(n *star.CallExpr) {
 	switch fn := unparen(n.Fn).(type) {
 	case *star.Ident:
 		b, _ := fn.Binding.(*resolve.Binding)
+		if fn.Name == syntax.Delete {
+			e.change(n.Args[0])
+		}
 		if b == nil || b.Scope == resolve.Universal && !reaches[fn.Name] {
 			return
 		}
@@ -380,7 +384,7 @@ var mutators = map[string]bool{
 // reaches are the universe functions through which a program reaches the host, or functions of the program.
 var reaches = map[string]bool{
 	"done": true, "endorse": true, "declassify": true, "attempt": true, "choose": true,
-	"sorted": true, "max": true, "min": true, "print": true,
+	"sorted": true, "max": true, "min": true, "print": true, "map": true, "filter": true,
 }
 
 // announce is called at the entry of a region, in every run, before an arm is

@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"slices"
 	"strconv"
 
 	"go.starlark.net/syntax"
@@ -43,7 +44,10 @@ func endsList(k kind) bool {
 }
 
 // expr parses an expression, or several with commas as a tuple. Only in parentheses may a comma end it.
-func (p *parser) expr(inParens bool) syntax.Expr {
+func (p *parser) expr(inParens bool) syntax.Expr { return p.plain(p.exprs(inParens)) }
+
+// exprs is expr of what may be a target: elements of a tuple may have a star.
+func (p *parser) exprs(inParens bool) syntax.Expr {
 	x := p.item()
 	if p.tok != syntax.COMMA {
 		return x
@@ -69,7 +73,13 @@ func (p *parser) expr(inParens bool) syntax.Expr {
 // item parses an element of a list or tuple.
 func (p *parser) item() syntax.Expr {
 	switch p.tok {
-	case syntax.STAR, syntax.STARSTAR:
+	case syntax.STAR:
+		p.extend()
+		pos := p.next()
+		x := p.used(p.binary(levelPipe))
+		p.tall(p.h)
+		return &syntax.UnaryExpr{OpPos: pos, Op: syntax.STAR, X: x}
+	case syntax.STARSTAR:
 		p.refuse(refusedStar)
 		p.next()
 	}
@@ -176,6 +186,9 @@ func (p *parser) binary(least int8) syntax.Expr {
 			p.next()
 		}
 		y := p.binary(level + 1)
+		if op == syntax.IN || op == syntax.NOT_IN {
+			p.used(y)
+		}
 		p.tall(max(h, p.h))
 		if op == syntax.IS {
 			before := x
@@ -304,7 +317,7 @@ func (p *parser) args() []syntax.Expr {
 		if p.tok == syntax.STAR || p.tok == syntax.STARSTAR {
 			op := p.tok
 			pos := p.next()
-			x := p.test()
+			x := p.used(p.test())
 			h = max(h, p.h+1)
 			p.push(&syntax.UnaryExpr{OpPos: pos, Op: op, X: x})
 			continue
@@ -317,25 +330,30 @@ func (p *parser) args() []syntax.Expr {
 			h = max(h, p.h+1)
 			continue
 		}
-		x := p.test()
+		x := p.used(p.test())
 		switch p.tok {
 		case syntax.EQ:
 			if _, ok := x.(*syntax.Ident); !ok {
 				p.fail("got '=' after an expression, want ',' or ')'", "a keyword argument is written name=value; to compare write ==")
 			}
 			eq := p.next()
-			y := p.test()
+			y := p.used(p.test())
 			p.h++
 			x = p.newBinary(x, eq, syntax.EQ, y)
 		case syntax.FOR:
-			p.refuse(refusedGenerator)
-			p.clauses(syntax.RPAREN)
+			if len(p.stack) > base {
+				p.report(p.i, refusedBare.message, refusedBare.hint)
+			}
+			x = p.generator(x, syntax.RPAREN)
+			if p.tok == syntax.COMMA && p.peek() != syntax.RPAREN {
+				p.report(p.i, refusedBare.message, refusedBare.hint)
+			}
 		}
 		h = max(h, p.h)
 		p.push(x)
 	}
 	p.h = h
-	return p.take(base)
+	return p.arrange(p.take(base))
 }
 
 // primary parses an operand that holds together by itself.
@@ -405,10 +423,15 @@ func (p *parser) paren() syntax.Expr {
 		p.h = 1
 		return &syntax.TupleExpr{Lparen: lparen, Rparen: p.next()}
 	}
-	x := p.expr(true)
+	at, vars := p.i, p.vars
+	p.vars = false
+	x := p.exprs(true)
+	if !vars {
+		x = p.plain(x)
+	}
 	if p.tok == syntax.FOR {
-		p.refuse(refusedGenerator)
-		p.clauses(syntax.RPAREN)
+		x = p.generator(x, syntax.RPAREN)
+		p.loose(at, x)
 	}
 	p.tall(p.h)
 	if p.tok != syntax.RPAREN {
@@ -436,6 +459,9 @@ func (p *parser) list() syntax.Expr {
 	}
 	p.tall(h)
 	rbrack := p.next()
+	if anyStarred(p.stack[base:]) {
+		return p.display(List, lbrack, p.take(base))
+	}
 	return &syntax.ListExpr{Lbrack: lbrack, List: p.take(base), Rbrack: rbrack}
 }
 
@@ -449,6 +475,9 @@ func (p *parser) dict() syntax.Expr {
 		if p.tok == syntax.FOR && len(p.stack) == base+1 {
 			body := p.stack[base]
 			p.stack = p.stack[:base]
+			if set {
+				p.extend()
+			}
 			return p.comprehension(lbrace, body, syntax.RBRACE)
 		}
 		if p.tok == syntax.COMMA {
@@ -459,15 +488,37 @@ func (p *parser) dict() syntax.Expr {
 	}
 	p.tall(h)
 	rbrace := p.next()
+	if list := p.stack[base:]; set {
+		for _, x := range list {
+			if _, ok := x.(*syntax.DictEntry); ok || isDoubleStar(x) {
+				p.report(p.i-1, "got an entry among the elements of a set, want elements alone", "write {key: value} for every entry of a dict, {a, b} for a set")
+				break
+			}
+		}
+		return p.display(Set, lbrace, p.take(base))
+	} else if slices.ContainsFunc(list, isDoubleStar) {
+		return p.merged(lbrace, p.take(base))
+	}
 	return &syntax.DictExpr{Lbrace: lbrace, List: p.take(base), Rbrace: rbrace}
 }
 
-// entry parses an entry of a dict. In a display without keys, a set, only the first element is reported.
+func isDoubleStar(x syntax.Expr) bool {
+	u, ok := x.(*syntax.UnaryExpr)
+	return ok && u.Op == syntax.STARSTAR
+}
+
+// entry parses an entry of a dict, or an element of a set.
 func (p *parser) entry(set *bool) syntax.Expr {
-	if p.tok == syntax.STARSTAR || p.tok == syntax.STAR {
-		p.refuse(refusedDictStar)
-		p.next()
-		return p.test()
+	switch p.tok {
+	case syntax.STARSTAR:
+		p.extend()
+		pos := p.next()
+		x := p.binary(levelPipe)
+		p.tall(p.h)
+		return &syntax.UnaryExpr{OpPos: pos, Op: syntax.STARSTAR, X: x}
+	case syntax.STAR:
+		*set = true
+		return p.item()
 	}
 	key := p.test()
 	h := p.h
@@ -506,7 +557,8 @@ func (p *parser) clauses(end kind) []syntax.Node {
 			vars := p.loopVars()
 			h = max(h, p.h)
 			in := p.expectIn()
-			x := p.binary(levelOr)
+			x := p.used(p.binary(levelOr))
+			vars, x = p.target(vars, x, UnpackEach)
 			clauses = append(clauses, &syntax.ForClause{For: pos, Vars: vars, In: in, X: x})
 		case syntax.IF:
 			pos := p.next()

@@ -34,6 +34,11 @@ type parser struct {
 	switched bool // a switch or match statement was refused
 	extended bool // something was parsed that is not Starlark
 
+	pending   syntax.Expr // a generator expression of which it is not known how it is used
+	pendingAt int
+	loops     int  // with an else
+	vars      bool // the parenthesis that begins is around variables of a loop
+
 	limits Limits
 
 	depth int // how deep the parser is within the tree
@@ -247,7 +252,7 @@ func (p *parser) attempt(h int) (height int) {
 		switch r := recover().(type) {
 		case nil:
 		case bailout:
-			p.depth, p.stack, p.stmts = depth, p.stack[:stack], p.stmts[:stmts]
+			p.depth, p.stack, p.stmts, p.pending = depth, p.stack[:stack], p.stmts[:stmts], nil
 			p.resync()
 		default:
 			panic(r)

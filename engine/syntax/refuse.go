@@ -12,27 +12,23 @@ type refusal struct{ message, hint string }
 
 // doubtful are the refusals of what may be an accident of brackets or quotes that do not match.
 var doubtful = map[refusal]bool{
-	refusedMixture: true, refusedGenerator: true, refusedStar: true, refusedStarTarget: true, refusedDictStar: true,
-	refusedSet: true, refusedAnnotation: true, refusedPositionalOnly: true, refusedChain: true,
+	refusedMixture: true, refusedGenerator: true, refusedStar: true, refusedPositionalOnly: true,
 }
 
 var (
 	refusedTemplate       = refusal{"got a t-string, want an f-string", `write f"…"`}
 	refusedMixture        = refusal{"got a string right after another one, one of them bytes, want an operator or ','", "join them with +, or add the comma that is missing"}
 	refusedIs             = refusal{"got operator 'is' between two values, want None, True or False on one side", "write x == y for equality, isinstance(x, str) for a type"}
-	refusedGenerator      = refusal{"got a generator expression, want a list", "write [ and ] around it: sum([x for x in xs])"}
-	refusedStar           = refusal{"got '*' before an element, want the element", "join sequences with +: a + [b], list(a) + list(b)"}
-	refusedStarTarget     = refusal{"got '*' before a loop variable, want a name", "bind the whole item, and slice it: item[0], item[1:]"}
-	refusedDictStar       = refusal{"got '*' or '**' in a dict, want key: value", "unite dicts with |: a | b, or with a.update(b)"}
-	refusedSet            = refusal{"got an element without ':', want key: value", "for a set write set([a, b])"}
+	refusedGenerator      = refusal{"got a generator expression that is no argument, want a list", "write [ and ] around it: a list can be used more than once"}
+	refusedBare           = refusal{"got a generator expression beside another argument, want it in parentheses", "write sum((x for x in xs), 1), or [x for x in xs]"}
+	refusedRaise          = refusal{"got a raise of no known kind of error, want one such as ValueError", `write raise ValueError("what is wrong"), or fail("what is wrong")`}
+	refusedDel            = refusal{"got a del of no element, want d[key] or xs[i]", "for a slice assign what is left: xs = xs[:i] + xs[j:]; a name may be set to None"}
+	refusedStar           = refusal{"got '*' or '**' before an element, want the element", "in a list or tuple write [*a, b], in a dict {**a, \"k\": b}"}
 	refusedWalrus         = refusal{"got ':=', want an expression without assignment", "assign on a line before: n = len(xs)"}
 	refusedYield          = refusal{"got keyword 'yield', want an expression", "build a list, and return it"}
 	refusedAwait          = refusal{"got keyword 'await', want an expression", "leave await out: every call waits for its result"}
 	refusedEllipsis       = refusal{"got '...', want an expression", "write pass for an empty body, or None for a value"}
-	refusedAnnotation     = refusal{"got a type annotation, want none", "leave the type out"}
 	refusedPositionalOnly = refusal{"got '/' as a parameter, want a name", "leave '/' out: every parameter may be given by position"}
-	refusedLoopElse       = refusal{"got else after a loop, want a statement", "set a flag before the break, and test it after the loop"}
-	refusedChain          = refusal{"got a second '=', want one assignment", "assign on a line each: y = v, then x = y"}
 	refusedMatch          = refusal{"got a match statement, want if", "write if x == a: … elif x == b: … else: …"}
 )
 
@@ -79,21 +75,8 @@ func (p *parser) refusedLine() {
 	word := p.tok
 	p.refuse(refusedKeywords[word])
 	p.next()
-	switch word {
-	case syntax.RAISE:
-		if startsExpr(p.tok) {
-			p.expr(false)
-		}
-		if p.tok == syntax.FROM {
-			p.next()
-			p.test()
-		}
-	case syntax.DEL:
-		p.expr(true)
-	default:
-		for p.tok != syntax.NEWLINE && p.tok != syntax.SEMI && p.tok != syntax.EOF {
-			p.next()
-		}
+	for p.tok != syntax.NEWLINE && p.tok != syntax.SEMI && p.tok != syntax.EOF {
+		p.next()
 	}
 }
 
@@ -251,7 +234,6 @@ func (p *parser) refusedMatch() syntax.Stmt {
 var habits = map[string]refusal{
 	"print":    {"got print without parentheses, want a call", "write print(x)"},
 	"exec":     {"got exec, want a statement", "a program cannot run text: write the code out"},
-	"assert":   {"got an assert statement, want an if", `write if not x: fail("what is wrong")`},
 	"throw":    {"got throw, want a call of fail", `write fail("what is wrong")`},
 	"var":      {"got var, want an assignment", "write x = 1"},
 	"let":      {"got let, want an assignment", "write x = 1"},
@@ -277,15 +259,20 @@ var habits = map[string]refusal{
 	"include":  {"got include, want no import", "remove it: what a program may use is there without import"},
 }
 
-// habit refuses a statement that begins with a word of another language, and reports whether it did.
-func (p *parser) habit() bool {
+// isStatement reports whether what follows the current name makes it the first word of a statement.
+func (p *parser) isStatement() bool {
 	switch p.peek() {
 	case syntax.IDENT, syntax.INT, syntax.FLOAT, syntax.STRING, syntax.BYTES, fstring, syntax.LBRACE, syntax.LAMBDA:
+		return true
 	case syntax.NOT:
-		if p.toks[p.i+2].kind == syntax.IN {
-			return false
-		}
-	default:
+		return p.toks[p.i+2].kind != syntax.IN
+	}
+	return false
+}
+
+// habit refuses a statement that begins with a word of another language, and reports whether it did.
+func (p *parser) habit() bool {
+	if !p.isStatement() {
 		return false
 	}
 	word := p.text()
@@ -299,7 +286,7 @@ func (p *parser) habit() bool {
 	p.switched = p.switched || word == "switch"
 	p.next()
 	switch word {
-	case "print", "assert", "exec", "throw", "echo":
+	case "print", "exec", "throw", "echo":
 		p.expr(true)
 	case "var", "let", "const":
 		p.small()
@@ -350,9 +337,7 @@ func (p *parser) refusedPrimary() syntax.Expr {
 func (p *parser) noValue(set *bool) {
 	switch p.tok {
 	case syntax.COMMA, syntax.RBRACE, syntax.FOR:
-		if !*set {
-			p.refuse(refusedSet)
-		}
+		p.extend()
 		*set = true
 	case syntax.EQ:
 		p.fail("got '=', want ':'", "write {\"key\": value}, or dict(key=value)")
@@ -361,32 +346,46 @@ func (p *parser) noValue(set *bool) {
 	}
 }
 
-// annotated refuses the annotation of a variable.
-func (p *parser) annotated(x syntax.Expr) {
+// annotated parses the annotation of a variable, which says nothing, and the assignment that may follow it.
+func (p *parser) annotated(x syntax.Expr) syntax.Stmt {
 	switch x.(type) {
 	case *syntax.Ident, *syntax.DotExpr, *syntax.IndexExpr:
 	default:
-		return
+		return nil
 	}
 	if next := p.peek(); !startsExpr(next) {
-		return
+		return nil
 	}
-	p.refuse(refusedAnnotation)
+	p.extend()
 	p.next()
 	p.test()
 	if p.tok == syntax.EQ {
-		p.next()
-		p.expr(false)
+		return p.assign(x)
 	}
+	p.tall(1)
+	return p.standIn()
 }
 
-// chained refuses what follows the second "=" of a statement.
-func (p *parser) chained() {
-	p.refuse(refusedChain)
+// chained parses what follows the second "=" of a statement, and returns the value that is assigned and what it is assigned to.
+func (p *parser) chained(x, rhs syntax.Expr) (value syntax.Expr, targets []syntax.Expr) {
+	p.extend()
+	targets = append(targets, x)
+	h := p.h
 	for p.tok == syntax.EQ {
 		p.next()
-		p.expr(false)
+		targets = append(targets, rhs)
+		rhs = p.exprs(false)
+		h = max(h, p.h)
 	}
+	p.h = h
+	for _, x := range targets {
+		if anyStarred(elementsOf(x)) {
+			pos, _ := x.Span()
+			p.errs.add(pos.Line, pos.Col, "got '*' in an assignment to several, want it in one of its own", "assign on a line each: y = v, then x = y")
+			break
+		}
+	}
+	return rhs, targets
 }
 
 // keywordAsName reports the current keyword where a name is wanted.
@@ -449,7 +448,7 @@ func (p *parser) hint() string {
 	case syntax.STAR, syntax.STARSTAR:
 		return "only arguments of a call are unpacked: f(*xs, **d)"
 	case arrow:
-		return refusedAnnotation.hint
+		return "only the result of a def has an annotation with ->, before the colon"
 	case syntax.INT, syntax.FLOAT, syntax.STRING, syntax.BYTES, fstring, syntax.IDENT:
 		return "put an operator or a comma between the two"
 	}

@@ -22,9 +22,11 @@ func (p *parser) stmt() {
 	case syntax.IF:
 		stmt = p.ifStmt()
 	case syntax.FOR:
-		stmt = p.forStmt()
+		p.loopElse(p.forStmt())
+		return
 	case syntax.WHILE:
-		stmt = p.whileStmt()
+		p.loopElse(p.whileStmt())
+		return
 	case syntax.ELIF, syntax.ELSE, syntax.EXCEPT, syntax.FINALLY:
 		if !broken {
 			p.reportStray()
@@ -73,7 +75,7 @@ func (p *parser) def() syntax.Stmt {
 		rparen = p.expect(syntax.RPAREN)
 	}
 	if p.tok == arrow {
-		p.refuse(refusedAnnotation)
+		p.extend()
 		p.next()
 		p.test()
 	}
@@ -91,14 +93,10 @@ func (p *parser) def() syntax.Stmt {
 //	*UnaryExpr{Op: STAR, X: *Ident}         *args
 //	*UnaryExpr{Op: STARSTAR, X: *Ident}     **kwargs
 func (p *parser) params(end kind) []syntax.Expr {
-	base, h := len(p.stack), 1
-	refused := false // annotations are reported once for each function
+	base, h, slash := len(p.stack), 1, false
 	annotation := func() {
 		if p.tok == syntax.COLON && end != syntax.COLON {
-			if !refused {
-				p.refuse(refusedAnnotation)
-			}
-			refused = true
+			p.extend()
 			p.next()
 			p.test()
 		}
@@ -111,7 +109,7 @@ func (p *parser) params(end kind) []syntax.Expr {
 				p.next()
 			}
 		}
-		if p.tok == syntax.RPAREN {
+		if p.tok == syntax.RPAREN || slash && p.tok == end {
 			break
 		}
 		switch p.tok {
@@ -127,9 +125,12 @@ func (p *parser) params(end kind) []syntax.Expr {
 			h = max(h, 2)
 			continue
 		case syntax.SLASH:
-			p.refuse(refusedPositionalOnly)
+			if len(p.stack) == base {
+				p.refuse(refusedPositionalOnly)
+			}
+			p.extend()
 			p.next()
-			p.push(nil)
+			slash = true
 			continue
 		}
 		id := p.ident()
@@ -194,12 +195,12 @@ func (p *parser) forStmt() syntax.Stmt {
 	vars := p.loopVars()
 	h := p.h
 	p.expectIn()
-	x := p.expr(false)
+	x := p.used(p.expr(false))
+	vars, x = p.target(vars, x, UnpackEach)
 	h = max(h, p.h)
 	p.colon("for")
 	body := p.suite("for", line)
 	p.tall(max(h, p.h))
-	p.loopElse()
 	return &syntax.ForStmt{For: pos, Vars: vars, X: x, Body: body}
 }
 
@@ -211,18 +212,7 @@ func (p *parser) whileStmt() syntax.Stmt {
 	p.colon("while")
 	body := p.suite("while", line)
 	p.tall(max(h, p.h))
-	p.loopElse()
 	return &syntax.WhileStmt{While: pos, Cond: cond, Body: body}
-}
-
-// loopElse refuses the else of a loop.
-func (p *parser) loopElse() {
-	if p.tok == syntax.ELSE {
-		p.refuse(refusedLoopElse)
-		h := p.h
-		p.clause()
-		p.h = h
-	}
 }
 
 // loopVars parses the variables of a for. It leaves "in" alone, which an expression would take for an operator.
@@ -250,9 +240,11 @@ func (p *parser) loopVars() syntax.Expr {
 }
 
 func (p *parser) loopVar() syntax.Expr {
+	p.vars = p.tok == syntax.LPAREN
 	if p.tok == syntax.STAR {
-		p.refuse(refusedStarTarget)
-		p.next()
+		p.extend()
+		pos := p.next()
+		return &syntax.UnaryExpr{OpPos: pos, Op: syntax.STAR, X: p.operand()}
 	}
 	return p.operand()
 }
@@ -270,6 +262,7 @@ func (p *parser) simple() {
 	h := 0
 	for {
 		stmt := p.small()
+		p.settle()
 		p.stmts = append(p.stmts, stmt)
 		h = max(h, p.h)
 		if p.tok != syntax.SEMI {
@@ -316,7 +309,16 @@ func (p *parser) small() syntax.Stmt {
 	case syntax.LOAD:
 		return p.load()
 
-	case syntax.IMPORT, syntax.FROM, syntax.RAISE, syntax.DEL, syntax.GLOBAL, syntax.NONLOCAL:
+	case syntax.RAISE:
+		return p.raise()
+
+	case syntax.DEL:
+		p.del()
+		last := p.stmts[len(p.stmts)-1]
+		p.stmts = p.stmts[:len(p.stmts)-1]
+		return last
+
+	case syntax.IMPORT, syntax.FROM, syntax.GLOBAL, syntax.NONLOCAL:
 		p.refusedLine()
 		return p.standIn()
 
@@ -324,12 +326,15 @@ func (p *parser) small() syntax.Stmt {
 		p.fail("got "+p.describe(p.toks[p.i])+", want a simple statement", "put it on a line of its own")
 
 	case syntax.IDENT:
+		if p.text() == "assert" && p.isStatement() {
+			return p.assert()
+		}
 		if p.habit() {
 			return p.standIn()
 		}
 	}
 
-	return p.assign(p.expr(false))
+	return p.assign(p.exprs(false))
 }
 
 // assign parses what follows an expression that begins a statement: an assignment to it, or nothing.
@@ -344,17 +349,30 @@ func (p *parser) assign(x syntax.Expr) syntax.Stmt {
 			op = syntax.STARSTAR
 		}
 		pos := p.next()
-		rhs := p.expr(false)
+		rhs := p.exprs(false)
+		h = max(h, p.h)
+		var more []syntax.Expr
+		if p.tok == syntax.EQ && op == syntax.EQ {
+			rhs, more = p.chained(x, rhs)
+		}
+		rhs = p.plain(rhs)
 		p.tall(max(h, p.h))
-		if p.tok == syntax.EQ {
-			p.chained()
+		if len(more) > 0 {
+			n := len(more)
+			p.tall(p.h + 1)
+			return &syntax.AssignStmt{OpPos: pos, Op: op, LHS: &syntax.TupleExpr{List: more}, RHS: p.special(Copies, pos, rhs, p.number(pos, n))}
+		}
+		if op == syntax.EQ {
+			x, rhs = p.target(x, rhs, Unpack)
 		}
 		return &syntax.AssignStmt{OpPos: pos, Op: op, LHS: x, RHS: rhs}
 	case syntax.COLON:
-		p.annotated(x)
+		if s := p.annotated(x); s != nil {
+			return s
+		}
 	}
 	p.tall(h)
-	return &syntax.ExprStmt{X: x}
+	return &syntax.ExprStmt{X: p.plain(x)}
 }
 
 // load parses a load statement. One string stands for the name here and the

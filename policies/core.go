@@ -30,7 +30,7 @@ type Config struct {
 // those that carry a limit, are made anew each time. A Core never changes; make another for other rules.
 type Core struct {
 	engines  []Engine
-	tags     []string
+	tags     Vocabulary
 	revision string
 	seed     maphash.Seed
 	scratch  sync.Pool // *scratch
@@ -45,7 +45,7 @@ const ruleVersion = "callgate/v1 rules 1"
 
 // New returns a Core. Two engines of one name are an error.
 func New(cfg Config) (*Core, error) {
-	c := &Core{engines: slices.Clone(cfg.Engines), tags: slices.Clone(cfg.Tags), seed: maphash.MakeSeed()}
+	c := &Core{engines: slices.Clone(cfg.Engines), tags: NewVocabulary(cfg.Tags), seed: maphash.MakeSeed()}
 	h := sha256.New()
 	put := func(s string) {
 		h.Write(binary.AppendUvarint(nil, uint64(len(s))))

@@ -49,7 +49,7 @@ type Fields struct {
 	claims    names
 	count     names
 
-	vocabulary []string // tags that a label which carries every tag is shown with
+	vocabulary Vocabulary // tags that a label which carries every tag is shown with
 }
 
 // names is a set of names, or all of them.
@@ -160,8 +160,18 @@ var leafPaths = map[string]leafFields{
 	"path": leafPath, "param": leafParam, "value": leafValue, "norm": leafNorm, "host": leafHost, "sink": leafSink, "typed": leafTyped,
 }
 
-// standardTags are always in the vocabulary.
-var standardTags = []string{"pii", "secret"}
+// Vocabulary is the tags that rules look for: those that a label which carries every tag is shown with, besides "*". It is made
+// by [NewVocabulary], sorted, and read-only; nil is that of no rules.
+type Vocabulary []string
+
+var standardVocabulary = Vocabulary{"*", "pii", "secret"}
+
+// NewVocabulary returns the tags of the lists, and those that are always in it: pii and secret.
+func NewVocabulary(lists ...[]string) Vocabulary {
+	all := slices.Concat(append(lists, standardVocabulary)...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
 
 // AllFields returns the whole document.
 func AllFields() Fields { return NewFields([]string{""}, nil) }
@@ -170,12 +180,11 @@ func AllFields() Fields { return NewFields([]string{""}, nil) }
 // covering what is below it; "" is the whole document. A path that is not a field of the
 // document stands for the nearest object above it that is.
 //
-// The vocabulary lists the tags that the rules look for, besides pii and secret. A label that carries
-// every tag has "*" in its tags and all of the vocabulary, so that a rule that looks for one finds it.
-func NewFields(reads, vocabulary []string) Fields {
-	f := Fields{vocabulary: slices.Clone(standardTags)}
-	for _, tag := range append([]string{"*"}, vocabulary...) {
-		f.vocabulary = insert(f.vocabulary, tag)
+// A label that carries every tag has "*" in its tags and all of the vocabulary, so that a rule that looks for one finds it.
+func NewFields(reads []string, vocabulary Vocabulary) Fields {
+	f := Fields{vocabulary: vocabulary}
+	if vocabulary == nil {
+		f.vocabulary = standardVocabulary
 	}
 	for _, path := range reads {
 		f.add(path)

@@ -183,7 +183,7 @@ func TestKeysAgreeWithDocuments(t *testing.T) {
 
 func TestALabelWithEveryTagShowsThoseThatRulesLookFor(t *testing.T) {
 	r := sample.Call("mail.read", value.Field{Name: "id", Of: value.StringOf("1", label.Top())})
-	f := policies.NewFields([]string{"leaves.tags", "tags"}, []string{"q3"})
+	f := policies.NewFields([]string{"leaves.tags", "tags"}, policies.NewVocabulary([]string{"q3"}))
 	doc := f.Document(r)
 	want := []any{"*", "pii", "q3", "secret"}
 	if got := at(doc, "leaves.tags").([]any)[0]; !reflect.DeepEqual(got, want) {

@@ -77,7 +77,7 @@ func TestReadsAreAllThatMatters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fields := policies.NewFields(rs.Reads(), e.Tags())
+			fields := policies.NewFields(rs.Reads(), policies.NewVocabulary(e.Tags()))
 			key, found := fields.AppendKey(nil, r), decide(t, e, r)
 			for range 10 {
 				changed := g.change(t, *r)

@@ -14,6 +14,7 @@ import (
 
 	"callgate/spec"
 
+	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/bundle"
 )
 
@@ -31,7 +32,9 @@ func (l *loader) bundle(p *spec.Policy) {
 		return
 	}
 	for _, m := range b.Modules {
-		l.module(p, filepath.Join(ref.Path, strings.TrimPrefix(m.Path, "/")), string(m.Raw), ref.Pos)
+		path := filepath.Join(ref.Path, strings.TrimPrefix(m.Path, "/"))
+		module, err := ast.ParseModuleWithOpts(path, string(m.Raw), parserOptions())
+		l.module(p, path, parsed{text: string(m.Raw), module: module, wrong: err})
 	}
 	for name, v := range b.Data {
 		if name == "callgate" {

@@ -1,13 +1,17 @@
 package rego
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"callgate/policies"
 	"callgate/policies/library"
@@ -24,6 +28,25 @@ type loader struct {
 	data     map[string]any
 	problems []spec.Problem
 	broken   bool // a module does not parse: what it defines is unknown
+
+	parsed map[string]parsed // files that were read ahead, by path
+}
+
+// parsed is what reading and parsing a file gave.
+type parsed struct {
+	text    string
+	module  *ast.Module
+	missing error // it could not be read
+	wrong   error // or not be parsed
+}
+
+func parse(path string) parsed {
+	text, err := readModule(path)
+	if err != nil {
+		return parsed{missing: err}
+	}
+	m, err := ast.ParseModuleWithOpts(path, text, parserOptions())
+	return parsed{text: text, module: m, wrong: err}
 }
 
 // file is one module.
@@ -42,16 +65,56 @@ func (l *loader) fail(pos spec.Position, format string, args ...any) {
 	l.problems = append(l.problems, spec.Problem{Pos: pos, Text: fmt.Sprintf(format, args...)})
 }
 
+// policies reads the modules and bundles of policies.
+func (l *loader) policies(list []*spec.Policy) {
+	paths := make([][][]string, len(list)) // by policy and reference
+	var all []string
+	for i, p := range list {
+		for _, ref := range p.Rego.Modules {
+			files := l.expand(ref)
+			paths[i] = append(paths[i], files)
+			all = append(all, files...)
+		}
+	}
+	slices.Sort(all)
+	l.readAhead(slices.Compact(all))
+	for i, p := range list {
+		l.takeUp(p, paths[i])
+	}
+}
+
+// readAhead parses files, as many at once as there are processors.
+func (l *loader) readAhead(paths []string) {
+	l.parsed = make(map[string]parsed, len(paths))
+	out := make([]parsed, len(paths))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(paths), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(paths); i = next.Add(1) - 1 {
+				out[i] = parse(paths[i])
+			}
+		})
+	}
+	wg.Wait()
+	for i, path := range paths {
+		l.parsed[path] = out[i]
+	}
+}
+
 // policy reads the modules and the bundle of one policy.
-func (l *loader) policy(p *spec.Policy) {
+func (l *loader) policy(p *spec.Policy) { l.policies([]*spec.Policy{p}) }
+
+// takeUp takes up the modules of one policy, which are given by reference, and its bundle.
+func (l *loader) takeUp(p *spec.Policy, paths [][]string) {
 	packs := len(l.packs)
 	broken := l.broken
-	for _, ref := range p.Rego.Modules {
-		for _, path := range l.expand(ref) {
-			if text, err := readModule(path); err != nil {
-				l.fail(ref.Pos, "module %s: %v", ref.Path, err)
+	for i, ref := range p.Rego.Modules {
+		for _, path := range paths[i] {
+			if x := l.parsed[path]; x.missing != nil {
+				l.fail(ref.Pos, "module %s: %v", ref.Path, x.missing)
 			} else {
-				l.module(p, path, text, ref.Pos)
+				l.module(p, path, x)
 			}
 		}
 	}
@@ -110,14 +173,14 @@ func readModule(path string) (string, error) {
 	return string(b), err
 }
 
-// module parses one module and takes it up, unless it is a test or one that is shipped.
-func (l *loader) module(p *spec.Policy, path, text string, from spec.Position) {
-	m, err := ast.ParseModuleWithOpts(path, text, parserOptions())
-	if err != nil {
+// module takes up a module, unless it is a test or one that is shipped.
+func (l *loader) module(p *spec.Policy, path string, x parsed) {
+	if x.wrong != nil {
 		l.broken = true
-		l.problems = append(l.problems, parseProblems(path, err)...)
+		l.problems = append(l.problems, parseProblems(path, x.wrong)...)
 		return
 	}
+	m := x.module
 	at := position(m.Package.Location, path)
 	name := packageOf(m)
 	switch {
@@ -143,7 +206,7 @@ func (l *loader) module(p *spec.Policy, path, text string, from spec.Position) {
 		return
 	}
 	l.owner[name] = p
-	l.files[path] = &file{path, text, m}
+	l.files[path] = &file{path, x.text, m}
 	l.checkCalls(m, path)
 	if isPolicyPackage(name) {
 		l.pack(p, m, path)
@@ -153,15 +216,12 @@ func (l *loader) module(p *spec.Policy, path, text string, from spec.Position) {
 // shipped adds data.callgate.lib.
 func (l *loader) shipped() {
 	path := LibraryPrefix + "lib.rego"
-	text, err := readModule(path)
-	if err == nil {
-		var m *ast.Module
-		if m, err = ast.ParseModuleWithOpts(path, text, parserOptions()); err == nil {
-			l.files[path] = &file{path, text, m}
-			return
-		}
+	x := parse(path)
+	if err := cmp.Or(x.missing, x.wrong); err != nil {
+		l.fail(spec.Position{File: path}, "%v", err)
+		return
 	}
-	l.fail(spec.Position{File: path}, "%v", err)
+	l.files[path] = &file{path, x.text, x.module}
 }
 
 func parserOptions() ast.ParserOptions {

@@ -25,7 +25,7 @@ type unit struct {
 	compiler   *ast.Compiler
 	store      storage.Store
 	txn        storage.Transaction // for reading, kept open: nothing is ever written
-	vocabulary []string
+	vocabulary policies.Vocabulary
 	digest     string
 
 	// conflicting are the rules that may have two values, an error. Inlined, each would
@@ -71,12 +71,14 @@ func load(cfg Config, own bool) (*unit, []spec.Problem) {
 	if !own {
 		params = merge(params, cfg.Params)
 	}
+	var list []*spec.Policy
 	for i := range cfg.Policies {
-		p := &cfg.Policies[i]
-		if p.Rego == nil || p.Own != own {
-			continue
+		if p := &cfg.Policies[i]; p.Rego != nil && p.Own == own {
+			list = append(list, p)
 		}
-		l.policy(p)
+	}
+	l.policies(list)
+	for _, p := range list {
 		if len(p.Params) > 0 {
 			name := packageName(p.Meta.Name)
 			given, _ := params[name].(map[string]any)
@@ -102,7 +104,7 @@ func load(cfg Config, own bool) (*unit, []spec.Problem) {
 	for _, p := range u.packs {
 		p.tools = toolsOf(u.compiler, p)
 	}
-	u.vocabulary = l.vocabulary(params)
+	u.vocabulary = policies.NewVocabulary(l.vocabulary(params))
 	u.conflicting = conflicting(u.compiler)
 	raw, err := json.Marshal(l.data)
 	if err != nil {

@@ -47,7 +47,7 @@ const partCount = 8
 var partNames = [partCount]string{"version", "time", "agent", "principal", "session", "call", "tags", "history"}
 
 // partFields splits what rules read by the parts of the document.
-func partFields(reads, vocabulary []string) (out [partCount]policies.Fields) {
+func partFields(reads []string, vocabulary policies.Vocabulary) (out [partCount]policies.Fields) {
 	for i, name := range partNames {
 		var of []string
 		for _, path := range reads {

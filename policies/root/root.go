@@ -11,7 +11,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"callgate/policies"
 	"callgate/policies/cel"
@@ -78,10 +80,20 @@ func (r *Root) Revision() string { return r.rules.Load().core.Revision() }
 func build(ctx context.Context, cfg Config) (*rules, []spec.Problem) {
 	forRego, problems := cfg.rego()
 	docs := forRego.Policies
-	inRego, more := rego.New(forRego)
-	problems = append(problems, more...)
-	inCEL, more := cel.New(withParams(docs, forRego.Params), cfg.Tools)
-	problems = spec.SortProblems(append(problems, more...))
+	var inRego *rego.Engine
+	var inCEL *cel.Engine
+	var ofRego, ofCEL []spec.Problem
+	var both sync.WaitGroup
+	both.Go(func() {
+		defer failed("rego", &ofRego)
+		inRego, ofRego = rego.New(forRego)
+	})
+	both.Go(func() {
+		defer failed("cel", &ofCEL)
+		inCEL, ofCEL = cel.New(withParams(docs, forRego.Params), cfg.Tools)
+	})
+	both.Wait()
+	problems = spec.SortProblems(slices.Concat(problems, ofRego, ofCEL))
 	if spec.Fatal(problems) {
 		return nil, problems
 	}
@@ -93,6 +105,13 @@ func build(ctx context.Context, cfg Config) (*rules, []spec.Problem) {
 		return nil, append(problems, spec.Problem{Text: err.Error()})
 	}
 	return &rules{core, inRego, inCEL}, spec.SortProblems(append(problems, warm(ctx, cfg, docs, core)...))
+}
+
+// failed turns a panic into a problem: rules that an engine stumbles over are not to take the process down.
+func failed(engine string, problems *[]spec.Problem) {
+	if p := recover(); p != nil {
+		*problems = append(*problems, spec.Problem{Text: fmt.Sprintf("%s: the rules cannot be loaded: panic: %v", engine, p)})
+	}
 }
 
 // rego returns what the engine of Rego is made of: the policies are those of the library that the host names, and
@@ -141,9 +160,8 @@ func withParams(docs []spec.Policy, host map[string]any) []spec.Policy {
 	return out
 }
 
-// maxWarm bounds how many tools' rules are specialised when they are loaded; the others' are at
-// their first call.
-const maxWarm = 64
+// warmFor bounds how long tools' rules are specialised when they are loaded; the others' are at their first call.
+const warmFor = 200 * time.Millisecond
 
 // warm specialises the rules of the granted tools, so that the first call does not wait, and warns of
 // a tool to which no policy applies.
@@ -166,8 +184,9 @@ func warm(ctx context.Context, cfg Config, docs []spec.Policy, core *policies.Co
 	if cfg.Host != nil {
 		principal = policies.Principal(cfg.Host.Principal)
 	}
-	for i, t := range cfg.Tools {
-		if i >= maxWarm || ctx.Err() != nil {
+	start := time.Now()
+	for _, t := range cfg.Tools {
+		if time.Since(start) > warmFor || ctx.Err() != nil {
 			break
 		}
 		core.Warm(ctx, policies.Static{

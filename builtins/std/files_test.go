@@ -114,6 +114,30 @@ func TestFilesList(t *testing.T) {
 	}
 }
 
+// A name that is no text does not keep the others from being seen.
+func TestNamesThatAreNoText(t *testing.T) {
+	env := place(t, map[string]string{"data/a.txt": "hello", "data/b.eml": "From: a@b.example\n\nx"})
+	if err := os.WriteFile(filepath.Join(env.Dir, "data", "no\xff.eml"), []byte("From: a@b.example\n\nx"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	k := build(t, "files", env, map[string]any{"root": "data"})
+	want := `[{"kind": "file", "path": "a.txt", "size": 5}, {"kind": "file", "path": "b.eml", "size": 20}, {"kind": "file", "path": "no` + "\ufffd" + `.eml", "size": 20}]`
+	if got := k.must("files.list", nil); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if got := k.fails("files.read", map[string]any{"path": "no\ufffd.eml"}); got != "not-found" {
+		t.Errorf("read: got %s, want not-found", got)
+	}
+	mails := build(t, "mail.list", env, map[string]any{"root": "data"})
+	v, err := mails.call("mail.list", nil)
+	if err != nil || len(v.Items) != 2 {
+		t.Fatalf("got %v, error %v, want two mails", v, err)
+	}
+	if code, _ := v.Items[1].Get("error"); code.Str != "io" {
+		t.Errorf("the mail whose name is no text has the error %q, want io", code.Str)
+	}
+}
+
 func TestFilesWrite(t *testing.T) {
 	env := place(t, map[string]string{"data/a.txt": "old", "data/sub/b.txt": "x", "secret.txt": "secret"})
 	root := filepath.Join(env.Dir, "data")

@@ -306,7 +306,7 @@ func (f *folder) list(ctx context.Context, name string, below bool) ([]entry, er
 		case len(out) == maxEntries:
 			return fail("too-large", "path %q: more than %d entries", name, maxEntries)
 		}
-		e := entry{path: p, kind: "other"}
+		e := entry{path: strings.ToValidUTF8(p, "\ufffd"), kind: "other"} // a name that is no text can be seen, and not opened
 		switch d.Type() {
 		case 0:
 			e.kind = "file"

@@ -43,7 +43,7 @@ func signature(t *builtins.Tool) string {
 	for _, p := range t.Params {
 		s := p.Name + ": " + typeOf(p.Schema)
 		if !p.Required {
-			s += " = None"
+			s += " = ..." // what stands for its absence is the tool's business: None would be refused
 		}
 		params = append(params, s)
 	}

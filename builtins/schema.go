@@ -257,7 +257,11 @@ func (t *Tool) CheckArgs(args value.Value) error {
 		}
 		given[k.Str] = true
 		at := slices.Index(names, k.Str)
-		out = append(out, t.compiled.params[at].check(k.Str, args.Items[i])...)
+		bad := t.compiled.params[at].check(k.Str, args.Items[i])
+		if len(bad) > 0 && !t.Params[at].Required && args.Items[i].Kind == value.None {
+			bad[0].Hint = "leave it out"
+		}
+		out = append(out, bad...)
 	}
 	for _, p := range t.Params {
 		if p.Required && !given[p.Name] {

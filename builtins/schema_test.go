@@ -99,6 +99,7 @@ func TestCheckArgs(t *testing.T) {
 		{"an element of another type", args(t, b, map[string]any{"to": []any{7}, "subject": "hi"}), "mail.send: to[0]: got int, want string"},
 		{"text for a list", args(t, b, map[string]any{"to": "bob", "subject": "hi"}), "mail.send: to: got string, want list"},
 		{"None for text", args(t, b, map[string]any{"to": []any{"x"}, "subject": nil}), "mail.send: subject: got None, want string"},
+		{"None where nothing need be", one("retries", nil), "mail.send: retries: got None, want int; leave it out"},
 		{"bytes for text", args(t, b, map[string]any{"to": []any{"x"}, "subject": []byte("hi")}), "mail.send: subject: got bytes, want string"},
 		{"everything wrong is reported at once", args(t, b, map[string]any{"subjct": "x", "to": []any{"a", 1, 2.5}, "kind": "pdf"}),
 			"mail.send: kind: want one of \"plain\", \"html\"\nmail.send: subjct: unknown; did you mean \"subject\"\nmail.send: to[1]: got int, want string\nmail.send: to[2]: got float, want string\nmail.send: subject: missing"},

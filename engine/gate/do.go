@@ -176,6 +176,7 @@ func (g *Gate) mistaken(x *crossing, code, text, hint string) eval.Result {
 	g.counts.Failed++
 	g.history = g.history.Join(x.pc)
 	g.mu.Unlock()
+	text = strings.TrimPrefix(text, x.name+": ") // of what is wrong with arguments, which says it too
 	ended := journal.CallEnded{Tool: x.name, Code: code, Text: text, Label: x.in}
 	g.later(journal.CallResult, x.id, ended)
 	return eval.Result{Err: &eval.CallError{Code: code, Text: x.name + ": " + text, Hint: hint, Label: x.in}}

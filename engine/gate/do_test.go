@@ -221,8 +221,8 @@ func TestWrongArgumentsAreAMistakeOfTheProgram(t *testing.T) {
 		t.Errorf("got %+v, want an ordinary error", err)
 	}
 	wantLabel(t, "the error", err.Label, "untrusted/public")
-	if !strings.Contains(err.Text, "id: got int, want string") || !strings.Contains(err.Text, "idd: unknown") {
-		t.Errorf("text %q, want both problems", err.Text)
+	if !strings.Contains(err.Text, "id: got int, want string") || !strings.Contains(err.Text, "idd: unknown") || strings.Contains(err.Text, "mail.read: mail.read: ") {
+		t.Errorf("text %q, want both problems, and each with the tool's name once", err.Text)
 	}
 	if len(r.pdp.requests) != 0 || r.calls() != nil {
 		t.Errorf("decided %d times and ran %q, want neither", len(r.pdp.requests), r.calls())

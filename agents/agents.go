@@ -17,6 +17,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 		o.inspect(s)
 	}
 	ended := s.End(ctx, engine.Ending{Status: r.out.Status, Answer: r.out.Answer, Reason: r.out.Reason})
-	return r.out, errors.Join(err, ended)
+	return r.out, cmp.Or(err, ended) // a journal that failed fails again
 }
 
 // Meter returns how many bits the endorsements and refusals of an agent's session may reveal.

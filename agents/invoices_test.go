@@ -2,6 +2,7 @@ package agents_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -155,6 +156,49 @@ func TestASecondRunOverTheSameStatePaysNothingTwice(t *testing.T) {
 		if err := a.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// full is a store that has room for so many appends.
+type full struct {
+	journal.Store
+	room int
+}
+
+func (f *full) Append(ctx context.Context, events []journal.Event, sync bool) error {
+	if f.room--; f.room < 0 {
+		return errors.New("the disk is full")
+	}
+	return f.Store.Append(ctx, events, sync)
+}
+
+// A journal that cannot be written ends the run, and no payment is made that it does not hold.
+func TestNothingIsPaidThatIsNotRecorded(t *testing.T) {
+	paid := -1
+	for room := 0; paid < len(honest); room += 7 {
+		p, problems := spec.Load(invoices, "")
+		store := &full{journal.NewMemory(), room}
+		var started int
+		a, more := agents.Build(t.Context(), p, agents.Options{State: t.TempDir(), Store: store, Watch: func(e journal.Event) {
+			if s, err := journal.Decode[journal.CallStarted](e); err == nil && s.Tool == "payments.pay" {
+				started++
+			}
+		}})
+		if problems = append(problems, more...); spec.Fatal(problems) {
+			t.Fatal(problems)
+		}
+		_, err := a.Run(context.Background(), agents.RunOptions{})
+		paid = len(ledger(t, a))
+		if paid > started {
+			t.Errorf("room for %d appends: %d payments, %d of them recorded", room, paid, started)
+		}
+		if err != nil && strings.Count(err.Error(), "the disk is full") != 1 {
+			t.Errorf("room for %d appends: got %q, want the reason once", room, err)
+		}
+		if (err == nil) != (store.room >= 0) {
+			t.Errorf("room for %d appends: error %v", room, err)
+		}
+		a.Close()
 	}
 }
 

@@ -32,7 +32,7 @@ type life struct {
 	printed string
 }
 
-// wake is called with the session before every turn but the first, and may put another in its place.
+// wake is called with the session before every turn, and may put another in its place.
 type wake func(l *life)
 
 // restored writes the session down and makes it again.
@@ -77,9 +77,7 @@ func (l *life) live(turns []string, between wake) {
 		l.s = s
 	}
 	for i, text := range turns {
-		if l.s.turn > 0 {
-			between(l)
-		}
+		between(l)
 		file := fmt.Sprintf("turn%d.star", l.s.turn+1)
 		p, err := Compile(file, []byte(text), l.s.Env())
 		if err != nil {

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"database/sql"
+	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"os"
@@ -12,7 +13,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	_ "modernc.org/sqlite"
+
+	"callgate/engine/journal"
 )
 
 var update = flag.Bool("update", false, "write what the scripts compare with anew")
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 //
 //	code N COMMAND…   run a command that must exit with N
 //	example NAME      copy an example of the repository
-//	sql FILE TEXT     change a SQLite database behind callgate's back
+//	forge A B OLD NEW copy the journal of a state folder, with a text in it replaced
 //	steady FILE       write standard output to a file, without what differs from run to run
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -38,7 +40,7 @@ func TestScript(t *testing.T) {
 			return os.CopyFS(filepath.Join(e.WorkDir, "notes"), os.DirFS(filepath.Join("testdata", "notes")))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "example": example, "sql": change, "steady": steady,
+			"code": code, "example": example, "forge": forge, "steady": steady,
 		},
 	})
 }
@@ -69,14 +71,32 @@ func example(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.CopyFS(ts.MkAbs(filepath.Join("examples", args[0])), os.DirFS(filepath.Join(sourceDir, "..", "..", "examples", args[0]))))
 }
 
-func change(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: sql FILE TEXT")
+func forge(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: forge FROM TO OLD NEW")
 	}
-	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ctx := context.Background()
+	from, err := journal.Open(filepath.Join(ts.MkAbs(args[0]), journalFile))
 	ts.Check(err)
-	_, err = db.Exec(args[1])
-	ts.Check(errors.Join(err, db.Close()))
+	defer from.Close()
+	to, err := journal.Open(filepath.Join(ts.MkAbs(args[1]), journalFile))
+	ts.Check(err)
+	defer to.Close()
+	runs, err := from.Runs(ctx, 0)
+	ts.Check(err)
+	forged := 0
+	for _, r := range runs {
+		events, err := from.Read(ctx, r.ID, 1)
+		ts.Check(err)
+		for i := range events {
+			forged += bytes.Count(events[i].Payload, []byte(args[2]))
+			events[i].Payload = bytes.ReplaceAll(events[i].Payload, []byte(args[2]), []byte(args[3]))
+		}
+		ts.Check(to.Append(ctx, events, true))
+	}
+	if forged == 0 {
+		ts.Fatalf("%q is in no event", args[2])
+	}
 }
 
 // sourceDir is this folder: scripts run in others.

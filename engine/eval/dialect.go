@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"strings"
+
 	star "go.starlark.net/syntax"
 
 	"callgate/engine/label"
@@ -195,4 +197,17 @@ func pythonText(v val) string {
 		return "-" + pythonFloat(-f, 'r', -1, false)
 	}
 	return pythonFloat(f, 'r', -1, false)
+}
+
+// checkImport reports a name that is imported from a module which has none such.
+func (f *fcomp) checkImport(e *star.DotExpr) {
+	id, ok := e.X.(*star.Ident)
+	if !ok || id.Name[0] != '<' {
+		return
+	}
+	m := universe[id.Name].module()
+	if _, ok := m.attrs[e.Name.Name]; !ok {
+		names := m.names()
+		f.errorf(e.Name.NamePos, m.name+" has "+strings.Join(names, ", "), "%s has no %s%s", m.name, e.Name.Name, nearest(e.Name.Name, names))
+	}
 }

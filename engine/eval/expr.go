@@ -60,6 +60,7 @@ func (f *fcomp) expression(e star.Expr) expr {
 	case *star.SliceExpr:
 		return f.slice(e)
 	case *star.DotExpr:
+		f.checkImport(e)
 		x, name, p := f.expr(e.X), e.Name.Name, at(e.Name.NamePos)
 		return func(t *thread) val { return t.attr(x(t), name, p) }
 	case *star.CallExpr:

@@ -64,7 +64,7 @@ func runPow(t *thread, c *call) val {
 	a, b := c.args[0], c.args[1]
 	l := t.shallow(c)
 	for i := range c.args {
-		if !c.none(i) && !c.args[i].isNum() {
+		if i < 2 && !c.args[i].isNum() || !c.none(i) && !c.args[i].isNum() {
 			panic(t.badArg(c, "for parameter %s: got %s, want a number", paramName(c, i), c.args[i].typeName()))
 		}
 	}

@@ -100,6 +100,7 @@ func init() {
 	addCrossings()
 	addSpecials()
 	universe["json"] = moduleVal(jsonModule(), label.BottomID)
+	addModules()
 	for k := range methodsOf {
 		slices.Sort(methodsOf[k])
 	}

@@ -318,7 +318,17 @@ func (p *parser) small() syntax.Stmt {
 		p.stmts = p.stmts[:len(p.stmts)-1]
 		return last
 
-	case syntax.IMPORT, syntax.FROM, syntax.GLOBAL, syntax.NONLOCAL:
+	case syntax.IMPORT, syntax.FROM:
+		base := len(p.stmts)
+		p.imports()
+		if len(p.stmts) == base {
+			return p.standIn()
+		}
+		last := p.stmts[len(p.stmts)-1]
+		p.stmts = p.stmts[:len(p.stmts)-1]
+		return last
+
+	case syntax.GLOBAL, syntax.NONLOCAL:
 		p.refusedLine()
 		return p.standIn()
 

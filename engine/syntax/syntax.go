@@ -18,6 +18,7 @@
 //	stmt.go     statements
 //	expr.go     expressions
 //	dialect.go  what of Python becomes a call of a function that no program can spell
+//	imports.go  imports, which are assignments
 //	refuse.go   what else models write from habit, and what to write instead
 //
 // What go.starlark.net's nodes cannot hold, or its resolver does not take, is lowered as it is parsed: to calls of the functions

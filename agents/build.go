@@ -72,7 +72,7 @@ func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Prob
 	if p.Host != nil {
 		a.principal = policies.Principal(p.Host.Principal)
 	}
-	problems := a.grant(ctx, p)
+	problems := append(a.grant(ctx, p), hosted(p)...)
 	problems = append(problems, a.checkInputs()...)
 	problems = append(problems, a.author()...)
 	schemas := engine.Schemas(a.tools)
@@ -87,6 +87,21 @@ func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Prob
 		a.pdp = watch(p, bound, schemas, o)
 	}
 	return a, spec.SortProblems(problems)
+}
+
+// hosted warns of what an agent lacks without a host who binds policies, and on whose behalf it would run.
+func hosted(p *spec.Project) []spec.Problem {
+	bound := slices.ContainsFunc(p.Policies, func(q *spec.Policy) bool { return !q.Own })
+	private := len(p.Tools) > 0 || slices.ContainsFunc(p.Agent.Inputs, func(in spec.Input) bool { return in.Private })
+	switch {
+	case p.Host == nil && !bound:
+		return []spec.Problem{{Pos: p.Agent.Meta.Pos, Warn: true, Text: "no policies are bound to this agent: every call will be denied",
+			Hint: "put a " + spec.HostFile + " beside it or above it, with library: [base] to begin with"}}
+	case p.Host != nil && p.Host.Principal.Sub == "" && private:
+		return []spec.Problem{{Pos: p.Host.Meta.Pos, Warn: true, Text: "no principal: what tools read is for nobody, and no answer can be given",
+			Hint: "write principal: {sub: you@corp.example}"}}
+	}
+	return nil
 }
 
 // grant opens the tools that the agent uses.

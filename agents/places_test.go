@@ -156,7 +156,9 @@ func TestInputsHaveNamesOfTheirOwn(t *testing.T) {
 	_, more := agents.Build(t.Context(), p, agents.Options{})
 	var got []string
 	for _, p := range append(problems, more...) {
-		got = append(got, strings.ReplaceAll(p.Pos.String()+": "+p.Text, dir+"/", ""))
+		if !p.Warn {
+			got = append(got, strings.ReplaceAll(p.Pos.String()+": "+p.Text, dir+"/", ""))
+		}
 	}
 	want := []string{"agent.yaml:6:26: input \"clock\": there is a tool of that name", "agent.yaml:6:41: input \"done\": the language has that name"}
 	if !slices.Equal(got, want) {

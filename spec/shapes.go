@@ -301,6 +301,6 @@ var hostShape = &shape{form: mapForm, keys: []key{
 	{name: "policies", def: "none", shape: filePaths("Files or folders with Policy documents. Without any, and without a library, every effect is denied.")},
 	{name: "library", def: "none", shape: &shape{form: listForm, item: &shape{form: textForm, pattern: patternName, want: "the name of a shipped policy, such as base"}, unique: true, want: "a list of names", doc: "Shipped policies."}},
 	{name: "params", def: "none", shape: with(dataMap, "Values for the shipped policies. {file: PATH} stands for what is in a YAML or JSON file beside this one or below.")},
-	{name: "principal", def: "whoever runs callgate", shape: with(principalShape, "On whose behalf agents run.")},
+	{name: "principal", def: "nobody", shape: with(principalShape, "On whose behalf agents run, and get answers. What tools read is for the principal alone.")},
 	{name: "state", def: "the user's state folder", shape: filePath("Folder of the journal.")},
 }}

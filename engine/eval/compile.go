@@ -227,7 +227,7 @@ func programBytes(f *star.File, size, funcs int) int64 {
 				n += 400
 			}
 		case star.Stmt:
-			n += 110
+			n += 125
 		}
 		n += 150
 		return true

@@ -184,7 +184,7 @@ func (tr *tracer) val(v val) {
 	switch v.k {
 	case kString, kBytes:
 		if v.n > 1 && tr.seen.add(v.p) { // of one byte there are constants
-			tr.bytes += stringSize(v.n)
+			tr.bytes += max(stringSize(v.n), 16) // short ones share blocks of 16 bytes
 		}
 	case kBig:
 		if tr.seen.add(v.p) {
@@ -280,7 +280,7 @@ func recordBytes(fields int64) int64 {
 }
 
 // bigSize is what an int of so many bits takes: its header, its words, and the words of room that math/big adds.
-func bigSize(bits int64) int64 { return 32 + stringSize(bits/8+40) }
+func bigSize(bits int64) int64 { return 32 + stringSize(8*(bits/64+6)) }
 
 // blockSize is what a block of n bytes with pointers takes: from 512 bytes on it has a header.
 func blockSize(n int64) int64 {
@@ -308,7 +308,7 @@ const largestClass = 32768
 // sizeClasses are those of Go's allocator.
 var sizeClasses = [...]uint16{
 	0, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704,
-	768, 896, 1024, 1152, 1280, 1408, 1536, 1792, 2048, 2304, 2688, 3072, 3200, 3456, 4096, 4864, 5120, 5376, 6144, 6528, 6784, 6912, 8192,
+	768, 896, 1024, 1152, 1280, 1408, 1536, 1792, 2048, 2304, 2688, 3072, 3200, 3456, 4096, 4864, 5376, 6144, 6528, 6784, 6912, 8192,
 	9472, 9728, 10240, 10880, 12288, 13568, 14336, 16384, 18432, 19072, 20480, 21760, 24576, 27264, 28672, 32768,
 }
 

@@ -265,16 +265,6 @@ func (t *thread) shift(op star.Token, a, b val, l label.ID, p pos) val {
 	return t.bigResult(new(big.Int).Lsh(a.big(), uint(b.n)), l)
 }
 
-func (t *thread) concat(a, b val, l label.ID) val {
-	n := a.n + b.n
-	t.alloc(stringSize(n))
-	t.charge(n / 64)
-	if n > pieceBytes {
-		return stringVal(t.glue(a.str(), b.str()), l)
-	}
-	return stringVal(a.str()+b.str(), l)
-}
-
 func (t *thread) concatItems(x, y []val) []val {
 	n := len(x) + len(y)
 	t.alloc(listSize + blockSize(int64(n)*valSize))
@@ -332,7 +322,7 @@ func (t *thread) repeat(v, times val, l label.ID, p pos) val {
 	switch v.k {
 	case kString, kBytes:
 		t.alloc(stringSize(total))
-		t.charge(total / 64)
+		t.charge(total / copiedByStep)
 		var out strings.Builder
 		out.Grow(int(total))
 		if total > 0 {

@@ -258,13 +258,13 @@ func listPop(t *thread, c *call) val {
 	t.mutable(o.iters, "pop from", c.recv, t.at)
 	w := t.join(t.write(&o.st, c.recv.lab, t.at), il)
 	o.st = t.join(o.st, il)
-	t.charge((n - i) / 16)
 	v := o.items[i]
 	t.removeAt(o, int(i))
 	return v.with(t.under(t.join(v.lab, w), o.st))
 }
 
 func (t *thread) removeAt(o *list, i int) {
+	t.charge(int64(len(o.items)-i) / 16)
 	copy(o.items[i:], o.items[i+1:])
 	last := len(o.items) - 1
 	o.items[last] = val{}

@@ -263,7 +263,7 @@ func runPrint(t *thread, c *call) val {
 	w := textWriter{t: t, tooMuch: t.s.limits.Output - t.s.output + 1}
 	p := Print{Site: t.fn.site(t.at)}
 	before := t.mem.pending()
-	t.alloc(printBytes + blockSize(int64(len(c.args))*nodeBytes))
+	t.alloc(blockSize(int64(len(c.args)) * nodeBytes))
 	p.Args = make([]value.Value, 0, len(c.args))
 	for i, a := range c.args {
 		if i > 0 {
@@ -282,12 +282,16 @@ func runPrint(t *thread, c *call) val {
 	p.Text, p.Label, p.PC = w.end(), t.tab.Label(l), t.tab.Label(t.pc)
 	p.bytes = t.mem.pending() - before
 	t.s.output += int64(len(p.Text))
+	if n := len(t.s.printed); n == cap(t.s.printed) {
+		room := roomFor(n+1, n, printSize)
+		t.alloc(blockSize(int64(room * printSize)))
+		t.s.printed = append(make([]Print, 0, room), t.s.printed...)
+	}
 	t.s.printed = append(t.s.printed, p)
 	return noneVal(t.pc)
 }
 
-// printBytes is what a record of printing takes, with the room that the list of them keeps.
-const printBytes = 2 * int64(unsafe.Sizeof(Print{}))
+const printSize = int(unsafe.Sizeof(Print{}))
 
 // exportText is export, but for a value that has no plain form or contains itself, which becomes its text.
 func (t *thread) exportText(v val) (out value.Value) {

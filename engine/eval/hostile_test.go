@@ -52,7 +52,7 @@ func TestHostilePrograms(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".star"), func(t *testing.T) {
 			want := header(t, file, "want")
 			var got hostileResult
-			for range 3 { // the machine may be busy
+			for range 5 { // the machine may be busy
 				got = runHostile(t, file)
 				if got.Took <= hostileLimits.Wall+hostileSlack {
 					break
@@ -65,7 +65,11 @@ func TestHostilePrograms(t *testing.T) {
 			if got.Growth > hostileGrowth {
 				t.Errorf("the process grew by %.1f MiB", mib(got.Growth))
 			}
-			if !slices.Contains(strings.Fields(want), got.Code) {
+			ends := strings.Fields(want)
+			if slices.Contains(ends, "limit.steps") { // on a slow machine, time is up first
+				ends = append(ends, "limit.wall")
+			}
+			if !slices.Contains(ends, got.Code) {
 				t.Errorf("ended with %s: %s, want one of %s", got.Code, got.Error, want)
 			}
 			if got.Code != "ok" && got.Line == 0 {
@@ -75,13 +79,19 @@ func TestHostilePrograms(t *testing.T) {
 	}
 }
 
-// quietHost answers every call with None.
+// quietHost answers every call with None, but web.get(n) with n under a label of its own.
 type quietHost struct{}
 
 func (quietHost) Do(_ context.Context, calls []Call) []Result {
 	out := make([]Result, len(calls))
-	for i := range out {
+	for i, c := range calls {
 		out[i].Value = value.NoneOf(label.Bottom())
+		if c.Tool == "web.get" {
+			n := c.Args[0].Value.Int
+			who := "user" + n.String()
+			l := label.New(label.Untrusted, label.Only("all", who), []string{who}, label.Source{Tool: c.Tool, Of: who})
+			out[i].Value = value.IntOf(n.Int64(), l)
+		}
 	}
 	return out
 }
@@ -163,7 +173,10 @@ func TestHostileChild(t *testing.T) {
 	}
 	before := memoryStatus(t, "VmRSS")
 	src := hostileSource(t, file)
-	s, err := NewSession(Config{Host: quietHost{}, Tools: []ToolSig{{Name: "mail.send", Params: []string{"to", "body"}}}, Limits: hostileLimits})
+	s, err := NewSession(Config{
+		Host: quietHost{}, Tools: []ToolSig{{Name: "mail.send", Params: []string{"to", "body"}}, {Name: "web.get", Params: []string{"n"}}},
+		Inputs: []Input{{"secret", value.IntOf(1, label.New(label.User, label.Only("ana"), nil))}}, Limits: hostileLimits,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,6 +169,8 @@ func goHeap() int64 {
 const (
 	pieceBytes = 128 << 10
 	movePiece  = pieceBytes / valSize
+
+	copiedByStep = 512 // bytes of a text that are copied for one step
 )
 
 // move copies values.

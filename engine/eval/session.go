@@ -281,6 +281,9 @@ func (s *Session) Run(ctx context.Context, p *Program, author label.Label) (Outc
 		Calls: s.calls - before, Duration: time.Since(t.started), Permits: map[string]int64{},
 	}
 	if failed != nil {
+		if failed.Site.Line == 0 { // before the program began
+			failed.Site = Site{File: p.File, Line: 1, Column: 1}
+		}
 		out.Status = failed.Status
 		if failed.done != nil {
 			out.Answer = failed.done

@@ -63,12 +63,13 @@ func (t *thread) pick(x val, r *rangeSeq, l label.ID) val {
 	case kString, kBytes:
 		s := x.str()
 		t.alloc(stringSize(r.n))
-		t.charge(r.n / 16)
 		var out strings.Builder
 		out.Grow(int(r.n))
 		if r.step == 1 {
+			t.charge(r.n / copiedByStep)
 			t.pour(&out, s[r.start:r.start+r.n])
 		} else {
+			t.charge(r.n / 16)
 			for i := range r.n {
 				if i%movePiece == 0 {
 					t.poll()

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"callgate/engine/label"
 )
@@ -124,23 +123,18 @@ type snapshotWriter struct {
 
 	base    uint64 // object i has the mark base+1+i
 	objects []val
-	leaves  map[unsafe.Pointer]written
-	count   int      // of leaves
-	last    label.ID // of the value written last
+	leaves  map[val]int // their numbers, by place in memory
+	count   int         // of leaves
+	last    label.ID    // of the value written last
 
 	modules   map[*instance]int // index in instances
 	instances []*instance
 	programs  []*Program
 }
 
-type written struct {
-	index int
-	n     int64
-}
-
 func newSnapshotWriter(s *Session, limit int64) *snapshotWriter {
 	s.tab.Rest()
-	return &snapshotWriter{s: s, limit: limit, room: restoreRoom(s.limits), base: s.epoch, leaves: map[unsafe.Pointer]written{}, modules: map[*instance]int{}}
+	return &snapshotWriter{s: s, limit: limit, room: restoreRoom(s.limits), base: s.epoch, leaves: map[val]int{}, modules: map[*instance]int{}}
 }
 
 // uses counts n bytes that the re-made session will take.

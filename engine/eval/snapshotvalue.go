@@ -171,16 +171,16 @@ func (w *snapshotWriter) tagged(tag byte, v val) {
 		w.chars(v.str())
 		return
 	}
-	if at, ok := w.leaves[v.p]; ok && at.n == v.n {
+	if at, ok := w.leaves[v.bare()]; ok {
 		if v.k == kBytes {
 			w.tag(tagLeafBytes, v.lab)
 		} else {
 			w.tag(tagLeaf, v.lab)
 		}
-		w.int(at.index)
+		w.int(at)
 		return
 	}
-	w.leaves[v.p] = written{w.count, v.n}
+	w.leaves[v.bare()] = w.count
 	w.count++
 	w.uses(leafRoom)
 	w.tag(tag, v.lab)

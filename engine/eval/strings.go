@@ -120,7 +120,7 @@ func (t *thread) copied(s string) string {
 		return oneByte[s[0]]
 	}
 	t.alloc(stringSize(int64(len(s))))
-	t.charge(int64(len(s)) / 64)
+	t.charge(int64(len(s)) / copiedByStep)
 	if len(s) > pieceBytes {
 		return t.glue(s)
 	}
@@ -451,7 +451,7 @@ func stringJoin(t *thread, c *call) val {
 	}
 	total += (n - 1) * c.recv.n
 	t.alloc(stringSize(total))
-	t.charge(total / 64)
+	t.charge(total / copiedByStep)
 	var b strings.Builder
 	b.Grow(int(total))
 	t.pour(&b, first.str())
@@ -480,7 +480,7 @@ func stringReplace(t *thread, c *call) val {
 	}
 	total := int64(len(s)) + n*int64(len(new)-len(old)) // each at most the memory budget: no overflow
 	t.alloc(stringSize(total))
-	t.charge(total / 64)
+	t.charge(total / copiedByStep)
 	var b strings.Builder
 	b.Grow(int(total))
 	for i := int64(0); i < n; i++ {

@@ -50,7 +50,7 @@ const shortText = 16 << 10
 // put writes a string.
 func (w *textWriter) put(s string) {
 	short := w.grow(len(s))
-	w.t.burn(1 + int64(len(s))/64)
+	w.t.burn(1 + int64(len(s))/copiedByStep)
 	if short {
 		w.buf = append(w.buf, s...)
 	} else {
@@ -61,7 +61,7 @@ func (w *textWriter) put(s string) {
 // putBytes writes a few bytes.
 func (w *textWriter) putBytes(b []byte) {
 	short := w.grow(len(b))
-	w.t.burn(1 + int64(len(b))/64)
+	w.t.burn(1 + int64(len(b))/copiedByStep)
 	if short {
 		w.buf = append(w.buf, b...)
 	} else {

@@ -47,6 +47,7 @@ type thread struct {
 
 	todo    todo   // of a walk over data that is under way
 	scratch []byte // for short texts
+	tail    []byte // the string that was concatenated last, see [thread.concat]
 
 	// Where the pc came from, for explaining it: who wrote the program, the conditions of the branches
 	// entered, and those of the exits that may have been taken.
@@ -104,7 +105,17 @@ func (t *thread) join(a, b label.ID) label.ID {
 	if a == b || b == label.BottomID {
 		return a
 	}
-	return t.tab.Join(a, b)
+	return t.joined(a, b)
+}
+
+// joined is join of labels that differ. Making a label takes time in proportion to what is in it.
+func (t *thread) joined(a, b label.ID) label.ID {
+	before := t.tab.Bytes()
+	l := t.tab.Join(a, b)
+	if n := t.tab.Bytes() - before; n != 0 {
+		t.fuel -= n / 32
+	}
+	return l
 }
 
 // burn takes n steps. It must come before the work that it pays for.

@@ -97,11 +97,12 @@ type tracer struct {
 	q     *todo
 	bytes int64
 	seen  seen
+	texts map[val]struct{} // the long ones
 }
 
 // trace returns the bytes of what a session and a running thread hold.
 func (t *thread) trace() int64 {
-	tr := tracer{t: t, q: &t.todo}
+	tr := tracer{t: t, q: &t.todo, texts: map[val]struct{}{}}
 	tr.q.begin(t.s)
 	tr.session()
 	for {
@@ -112,6 +113,9 @@ func (t *thread) trace() int64 {
 		tr.visit(v)
 	}
 	tr.q.end()
+	if _, ok := tr.texts[textVal(t.tail, label.TopID).bare()]; !ok {
+		t.tail = nil
+	}
 	return tr.bytes
 }
 
@@ -126,8 +130,9 @@ func (tr *tracer) session() {
 	}
 	t.tabSeen = t.tab.Bytes()
 	tr.bytes += t.tabSeen + int64(len(t.s.permits.more))*permitBytes
-	for _, p := range t.s.printed {
-		tr.bytes += p.bytes
+	tr.bytes += blockSize(int64(cap(t.s.printed) * printSize))
+	for i := range t.s.printed {
+		tr.bytes += t.s.printed[i].bytes
 	}
 	for _, c := range t.arena.full {
 		tr.bytes += blockSize(int64(len(c.vals)) * valSize)
@@ -183,7 +188,11 @@ const tracePiece = 16 << 10
 func (tr *tracer) val(v val) {
 	switch v.k {
 	case kString, kBytes:
-		if v.n > 1 && tr.seen.add(v.p) { // of one byte there are constants
+		switch {
+		case v.n <= 1: // there are constants
+		case v.n >= leastTail:
+			tr.long(v)
+		case tr.seen.add(v.p):
 			tr.bytes += max(stringSize(v.n), 16) // short ones share blocks of 16 bytes
 		}
 	case kBig:
@@ -208,6 +217,15 @@ func (tr *tracer) val(v val) {
 		tr.cell(v.cell())
 	case kTuple, kList, kDict, kSet, kStruct, kFunc:
 		tr.q.push(v)
+	}
+}
+
+// long counts a long string. There may be others that begin at the same place.
+func (tr *tracer) long(v val) {
+	text := v.bare()
+	if _, ok := tr.texts[text]; !ok {
+		tr.texts[text] = struct{}{}
+		tr.bytes += stringSize(v.n)
 	}
 }
 

@@ -144,6 +144,19 @@ func stringVal(s string, l label.ID) val {
 	return val{p: unsafe.Pointer(unsafe.StringData(s)), n: int64(len(s)), k: kString, lab: l}
 }
 
+// textVal is the string that buf holds, which is not changed any more; what is appended to buf later is behind it.
+func textVal(buf []byte, l label.ID) val {
+	return val{p: unsafe.Pointer(unsafe.SliceData(buf)), n: int64(len(buf)), k: kString, lab: l}
+}
+
+// bare is a string or bytes as a place in memory.
+func (v val) bare() val { return val{p: v.p, n: v.n} }
+
+// is reports whether a string, or bytes, is what buf holds.
+func (v val) is(buf []byte) bool {
+	return len(buf) > 0 && v.p == unsafe.Pointer(unsafe.SliceData(buf)) && v.n == int64(len(buf))
+}
+
 func bytesVal(s string, l label.ID) val {
 	return val{p: unsafe.Pointer(unsafe.StringData(s)), n: int64(len(s)), k: kBytes, lab: l}
 }

@@ -271,6 +271,10 @@ func (f *file) host(n *node) *Host {
 		State:   f.resolve(s.get("state")).Path,
 		Dir:     f.dir,
 		File:    f.path,
+		Places:  map[string]Position{},
+	}
+	for _, key := range []string{"library", "params"} {
+		s.get(key).places(key, h.Places)
 	}
 	for _, r := range f.refs(s.get("policies")) {
 		h.Policies = append(h.Policies, r.Path)

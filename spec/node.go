@@ -45,6 +45,24 @@ type node struct {
 	style yaml.Style // as written
 }
 
+// places gathers where the parts of a node are written, by path: entries of a map by their keys.
+func (n *node) places(path string, out map[string]Position) {
+	if n == nil {
+		return
+	}
+	if _, there := out[path]; !there {
+		out[path] = n.pos
+	}
+	for i, item := range n.items {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if n.kind == mapNode {
+			at = path + "." + n.keys[i].text
+			out[at] = n.keys[i].pos
+		}
+		item.places(at, out)
+	}
+}
+
 // reader turns a YAML tree into nodes.
 type reader struct {
 	src    *source

@@ -5,6 +5,7 @@
 package spec
 
 import (
+	"strings"
 	"time"
 
 	"callgate/engine/label"
@@ -224,6 +225,20 @@ type Host struct {
 	State     string // state folder, resolved; "" means the user's
 	Dir       string
 	File      string // path of the file
+
+	// Places says where library and params are written, by path: "library[1]", "params.base.endorse". nil: nowhere.
+	Places map[string]Position
+}
+
+// At returns the place of a part of library or params, or of what it would be in, or else of the document.
+func (h *Host) At(path string) Position {
+	for path != "" {
+		if at, ok := h.Places[path]; ok {
+			return at
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return h.Meta.Pos
 }
 
 // Principal is on whose behalf agents run.

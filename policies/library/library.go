@@ -43,31 +43,29 @@ func Names() []string {
 }
 
 // Policies returns the named policies with the host's parameters for each, checked, over their
-// defaults. Problems are at the host's place.
+// defaults. Problems are where the host has it.
 func Policies(host spec.Host) ([]spec.Policy, []spec.Problem) {
 	var out []spec.Policy
 	var problems []spec.Problem
-	fail := func(hint, format string, args ...any) {
-		problems = append(problems, spec.Problem{Pos: host.Meta.Pos, Text: fmt.Sprintf(format, args...), Hint: hint})
-	}
 	seen := map[string]bool{}
-	for _, name := range host.Library {
+	for i, name := range host.Library {
 		switch {
 		case !slices.Contains(Names(), name):
 			hint := ""
 			if near := spec.Nearest(name, Names()); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
-			fail(hint, "library: no policy %q, want some of %s", name, strings.Join(Names(), ", "))
+			problems = append(problems, spec.Problem{
+				Pos: host.At(fmt.Sprintf("library[%d]", i)), Hint: hint,
+				Text: fmt.Sprintf("library: no policy %q, want some of %s", name, strings.Join(Names(), ", ")),
+			})
 			continue
 		case seen[name]:
 			continue
 		}
 		seen[name] = true
-		params, wrong := parameters(name, host.Params[name])
-		for _, p := range wrong {
-			fail(p.Hint, "%s", p.Text)
-		}
+		params, wrong := parameters(name, host.Params[name], host.At)
+		problems = append(problems, wrong...)
 		out = append(out, spec.Policy{
 			Meta:   spec.Meta{Name: name, Pos: spec.Position{File: Prefix + name + "/" + name + ".rego", Line: 1, Column: 1}},
 			Params: params,

@@ -28,7 +28,7 @@ func TestEveryPolicyHasRulesTestsAndDescribedParameters(t *testing.T) {
 				t.Errorf("%s.%s: no default", name, key)
 			}
 		}
-		if _, problems := parameters(name, defaults(t, name)); len(problems) > 0 {
+		if _, problems := parameters(name, defaults(t, name), new(spec.Host).At); len(problems) > 0 {
 			t.Errorf("%s: its own defaults do not pass: %v", name, problems)
 		}
 	}
@@ -36,7 +36,7 @@ func TestEveryPolicyHasRulesTestsAndDescribedParameters(t *testing.T) {
 
 func defaults(t *testing.T, name string) map[string]any {
 	t.Helper()
-	p, problems := parameters(name, nil)
+	p, problems := parameters(name, nil, new(spec.Host).At)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -62,7 +62,9 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestWrongNamesAndParameters(t *testing.T) {
-	host := spec.Host{Meta: spec.Meta{Pos: spec.Position{File: "callgate.yaml", Line: 3, Column: 1}}, Library: []string{"bse", "payments", "mail", "base", "rate"}, Params: map[string]any{
+	at := func(line int) spec.Position { return spec.Position{File: "callgate.yaml", Line: line, Column: 1} }
+	places := map[string]spec.Position{"library[0]": at(4), "params.payments": at(5), "params.payments.limit": at(6), "params.payments.amounts[1]": at(7)}
+	host := spec.Host{Meta: spec.Meta{Pos: at(3)}, Places: places, Library: []string{"bse", "payments", "mail", "base", "rate"}, Params: map[string]any{
 		"payments": map[string]any{"limit": "many", "acounts_from": []any{}, "approvals": 0, "amounts": []any{"a", 5, "x y"}},
 		"mail":     5,
 		"base":     map[string]any{"endorse": "all", "endorse_bits": 1.5},
@@ -75,14 +77,14 @@ func TestWrongNamesAndParameters(t *testing.T) {
 	}
 	text := strings.Join(all, "\n")
 	for _, want := range []string{
-		`callgate.yaml:3:1: library: no policy "bse"`, `did you mean "base"?`,
-		"params.payments.limit: got string, want number",
-		"params.payments.acounts_from: no such parameter, want one of accounts_from, amounts",
+		`callgate.yaml:4:1: library: no policy "bse"`, `did you mean "base"?`,
+		"callgate.yaml:6:1: params.payments.limit: got string, want number",
+		"callgate.yaml:5:1: params.payments.acounts_from: no such parameter, want one of accounts_from, amounts",
 		`did you mean "accounts_from"?`,
 		"params.payments.approvals: got 0, want 1 or more",
-		"params.payments.amounts[1]: got integer, want string",
+		"callgate.yaml:7:1: params.payments.amounts[1]: got integer, want string",
 		`params.payments.amounts[2]: got "x y", want what matches`,
-		"params.mail: got integer, want object",
+		"callgate.yaml:3:1: params.mail: got integer, want object",
 		"params.base.endorse: got all, want one of none ask bool bounded",
 		"params.base.endorse_bits: got number, want integer",
 		"params.rate.per_run.a: got -1, want 0 or more",

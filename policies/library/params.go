@@ -37,8 +37,8 @@ func paramsSchema(name string) schema {
 	return s
 }
 
-// parameters returns a policy's defaults with what was given over them, and what is wrong with that.
-func parameters(name string, given any) (map[string]any, []spec.Problem) {
+// parameters returns a policy's defaults with what was given over them, and what is wrong with that, at its place.
+func parameters(name string, given any, at func(path string) spec.Position) (map[string]any, []spec.Problem) {
 	s := paramsSchema(name)
 	out := map[string]any{}
 	for key, p := range s.Properties {
@@ -47,7 +47,7 @@ func parameters(name string, given any) (map[string]any, []spec.Problem) {
 	if given == nil {
 		return out, nil
 	}
-	var c checker
+	c := checker{at: at}
 	c.check("params."+name, s, given)
 	if object, ok := given.(map[string]any); ok && len(c.problems) == 0 {
 		maps.Copy(out, object)
@@ -55,25 +55,28 @@ func parameters(name string, given any) (map[string]any, []spec.Problem) {
 	return out, c.problems
 }
 
-type checker struct{ problems []spec.Problem }
+type checker struct {
+	at       func(path string) spec.Position
+	problems []spec.Problem
+}
 
-func (c *checker) fail(hint, format string, args ...any) {
-	c.problems = append(c.problems, spec.Problem{Text: fmt.Sprintf(format, args...), Hint: hint})
+func (c *checker) fail(path, hint, format string, args ...any) {
+	c.problems = append(c.problems, spec.Problem{Pos: c.at(path), Text: path + fmt.Sprintf(format, args...), Hint: hint})
 }
 
 func (c *checker) check(path string, s schema, v any) {
 	if got := typeOf(v); s.Type != "" && got != s.Type && !(got == "integer" && s.Type == "number") {
-		c.fail("", "%s: got %s, want %s", path, got, s.Type)
+		c.fail(path, "", ": got %s, want %s", got, s.Type)
 		return
 	}
 	if len(s.Enum) > 0 && !slices.Contains(s.Enum, v) {
-		c.fail("", "%s: got %v, want one of %s", path, v, strings.Trim(fmt.Sprint(s.Enum), "[]"))
+		c.fail(path, "", ": got %v, want one of %s", v, strings.Trim(fmt.Sprint(s.Enum), "[]"))
 	}
 	if n, ok := number(v); ok && s.Minimum != nil && n < *s.Minimum {
-		c.fail("", "%s: got %v, want %v or more", path, v, *s.Minimum)
+		c.fail(path, "", ": got %v, want %v or more", v, *s.Minimum)
 	}
 	if text, ok := v.(string); ok && s.Pattern != "" && !regexp.MustCompile(s.Pattern).MatchString(text) {
-		c.fail("", "%s: got %q, want what matches %s", path, text, s.Pattern)
+		c.fail(path, "", ": got %q, want what matches %s", text, s.Pattern)
 	}
 	if list, ok := v.([]any); ok && s.Items != nil {
 		for i, e := range list {
@@ -106,7 +109,7 @@ func (c *checker) object(path string, s schema, object map[string]any) {
 			if near := spec.Nearest(key, known); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
-			c.fail(hint, "%s.%s: no such parameter, want one of %s", path, key, strings.Join(known, ", "))
+			c.fail(path+"."+key, hint, ": no such parameter, want one of %s", strings.Join(known, ", "))
 		}
 	}
 }

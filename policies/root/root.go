@@ -125,7 +125,7 @@ func (cfg Config) rego() (rego.Config, []spec.Problem) {
 	for _, p := range cfg.Policies {
 		docs = append(docs, *p)
 	}
-	return rego.Config{Policies: docs, Params: host.Params, Tools: cfg.Tools}, append(problems, names(docs)...)
+	return rego.Config{Policies: docs, Params: host.Params, Tools: cfg.Tools}, slices.Concat(problems, names(docs), mistyped(docs, cfg.Tools))
 }
 
 // names reports a name that two policies have: reasons and parameters go by it.
@@ -138,6 +138,26 @@ func names(docs []spec.Policy) (problems []spec.Problem) {
 			continue
 		}
 		problems = append(problems, spec.Problem{Pos: p.Meta.At(), Text: fmt.Sprintf("Policy %q: declared twice, first at %s", p.Meta.Name, at)})
+	}
+	return problems
+}
+
+// mistyped warns of a policy that matches a tool which is not granted, and nearly is: its rules would
+// never be looked at. Another agent may have a tool of that name.
+func mistyped(docs []spec.Policy, tools []policies.ToolSchema) (problems []spec.Problem) {
+	var granted []string
+	for _, t := range tools {
+		granted = append(granted, t.Name)
+	}
+	for _, p := range docs {
+		for _, name := range p.Match.Tools {
+			near := spec.Nearest(name, granted)
+			if near == "" || strings.Contains(name, "*") || slices.Contains(granted, name) {
+				continue
+			}
+			problems = append(problems, spec.Problem{Pos: p.Meta.At(), Warn: true,
+				Text: fmt.Sprintf("policy %q: match.tools: %q is none of the granted tools", p.Meta.Name, name), Hint: fmt.Sprintf("did you mean %q?", near)})
+		}
 	}
 	return problems
 }

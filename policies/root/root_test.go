@@ -93,6 +93,27 @@ func TestEnginesAreUnited(t *testing.T) {
 	}
 }
 
+func TestAToolThatIsMistypedInMatch(t *testing.T) {
+	for name, want := range map[string]string{
+		"mail.sned": `policy "b": match.tools: "mail.sned" is none of the granted tools; did you mean "mail.send"?`,
+		"mail.send": "", "mail.*": "", "crm.note": "",
+	} {
+		p := celPolicy("b", nil, rule("b.no", "deny", "true"))
+		p.Match.Tools = []string{name}
+		tools := []policies.ToolSchema{{Name: "mail.send"}, {Name: "mail.read"}}
+		root, problems := Load(t.Context(), Config{Policies: []*spec.Policy{p}, Tools: tools})
+		var got []string
+		for _, p := range problems {
+			if strings.Contains(p.Text, "match.tools") {
+				got = append(got, p.Text+"; "+p.Hint)
+			}
+		}
+		if strings.Join(got, "\n") != want || root == nil {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestParamsOfTheHostAndOfThePolicy(t *testing.T) {
 	host := &spec.Host{Params: map[string]any{"mail": map[string]any{"limit": 5}, "size": 1}}
 	own := celPolicy("d", map[string]any{"size": 3}, rule("d.own", "deny", "params.size == 3"))

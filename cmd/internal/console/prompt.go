@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync"
 
+	"callgate/builtins"
 	"callgate/engine/gate"
 	"callgate/engine/journal"
 	"callgate/engine/label"
+	"callgate/engine/value"
 	"callgate/policies"
 )
 
@@ -109,6 +111,34 @@ func (p *Prompt) read(ctx context.Context) (string, bool) {
 	}
 }
 
+// receivers says of recipients that do not read as what they are – with a name that looks like an address beside
+// the address, in letters of another script – to whom the call goes.
+func (w view) receivers(args []journal.Argument) (out []string) {
+	for _, a := range args {
+		if a.Sink != policies.SinkRecipient {
+			continue
+		}
+		list := a.Value.Items
+		if a.Value.Scalar() {
+			list = []value.Value{a.Value}
+		}
+		for _, v := range list {
+			if v.Kind != value.String || !strings.Contains(v.Str, "@") || !w.may(v.Label) {
+				continue
+			}
+			norm, _ := builtins.NormAddress(v.Str)
+			switch {
+			case strings.EqualFold(norm, v.Str) && norm != "":
+			case norm == "":
+				out = append(out, fmt.Sprintf("%s: %s is not one address", w.line(a.Name, maxName), w.quote(v.Str, maxText)))
+			default:
+				out = append(out, fmt.Sprintf("%s: %s goes to %s", w.line(a.Name, maxName), w.quote(v.Str, maxText), w.line(norm, maxText)))
+			}
+		}
+	}
+	return out
+}
+
 // question writes everything that is approved.
 func (p *Prompt) question(q gate.Question) string {
 	w := view{Look: p.look, principal: q.Principal.Sub}
@@ -122,6 +152,9 @@ func (p *Prompt) question(q gate.Question) string {
 	line("  %s: %s", w.rule(policies.Reason{ID: q.Approval.Ask, Policy: q.Approval.Policy}), w.ask(d, q.Approval))
 	for _, r := range w.table(w.args(d, policies.Ask, true)) {
 		line("  %s", r)
+	}
+	for _, r := range w.receivers(q.Args) {
+		line("  %s: %s", w.paint(bad, "beware"), r)
 	}
 	line("  effects: %s", w.line(strings.Join(q.Effects, ", "), maxText))
 	if l := q.PC; l.Trust() < label.Internal {

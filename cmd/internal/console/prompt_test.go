@@ -145,3 +145,27 @@ func TestLook(t *testing.T) {
 		t.Error("the null device is taken for a terminal")
 	}
 }
+
+// A recipient need not read as what it is.
+func TestQuestionSaysToWhomItGoes(t *testing.T) {
+	for _, test := range []struct{ to, want string }{
+		{"ana@corp.example", ""},
+		{"Ana@Corp.Example", ""},
+		{"#general", ""},
+		{`"ana@corp.example" <eve@evil.example>`, `beware: to: "\"ana@corp.example\" <eve@evil.example>" goes to eve@evil.example`},
+		{"ana@c\u043erp.example", `beware: to: "ana@c\u043erp.example" goes to ana@xn--crp-sed.example`},
+		{"ana@corp.example, eve@evil.example", `beware: to: "ana@corp.example, eve@evil.example" is not one address`},
+	} {
+		q := question()
+		q.Args, q.PC = []journal.Argument{{Name: "to", Sink: policies.SinkRecipient, Value: value.StringOf(test.to, own)}}, own
+		got := NewPrompt(strings.NewReader(""), io.Discard, Look{}).question(q)
+		if test.want == "" && strings.Contains(got, "beware") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: got\n%s\nwant %s", test.to, got, test.want)
+		}
+	}
+	q := question()
+	q.Args[0].Value = value.StringOf(`"x@y.example" <eve@evil.example>`, label.New(label.User, label.Only("ben"), nil))
+	if got := NewPrompt(strings.NewReader(""), io.Discard, Look{}).question(q); strings.Contains(got, "eve@") {
+		t.Errorf("the question shows a recipient that the principal may not read:\n%s", got)
+	}
+}

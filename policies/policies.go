@@ -65,9 +65,9 @@ type Agent struct {
 
 // Principal is on whose behalf.
 type Principal struct {
-	Sub    string
-	Groups []string
-	Claims map[string]any
+	Sub    string         `json:"sub"`
+	Groups []string       `json:"groups,omitempty"`
+	Claims map[string]any `json:"claims,omitempty"`
 }
 
 // Session says where in a run the call stands.
@@ -113,10 +113,10 @@ const (
 
 // Site is where in a program the call was made.
 type Site struct {
-	File     string
-	Line     int
-	Column   int
-	Function string
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Function string `json:"function"`
 }
 
 // State is a namespace outside the program with one label: what is written to it

@@ -147,9 +147,20 @@ func exec(ctx context.Context, db *sql.DB, in *builtins.Invocation) (any, error)
 		return nil, err
 	}
 	defer conn.Close()
+	// The driver says how many rows the last statement changed that changed any: a SELECT has not.
+	changed := func() (n int64, err error) {
+		return n, conn.QueryRowContext(ctx, "SELECT total_changes()").Scan(&n)
+	}
+	before, err := changed()
+	if err != nil {
+		return nil, err
+	}
 	done, err := conn.ExecContext(ctx, text, params...)
 	if err != nil {
 		return nil, err
+	}
+	if after, err := changed(); err != nil || after == before {
+		return int64(0), err
 	}
 	return done.RowsAffected()
 }

@@ -161,6 +161,7 @@ func TestSQLExec(t *testing.T) {
 		{"a row like another", "INSERT INTO t (name) VALUES ('three')", nil, "constraint"},
 		{"rows changed", "UPDATE t SET price = 2 WHERE id < ?;", []any{3}, "2"},
 		{"rows deleted", "DELETE FROM t WHERE name = ?", []any{"three"}, "1"},
+		{"a question, which changes no row", "SELECT id FROM t", nil, "0"},
 		{"no row", "DELETE FROM t WHERE id = 99", nil, "0"},
 		{"two statements", "DELETE FROM t WHERE id = 99; DELETE FROM t", nil, "sql"},
 		{"a table dropped", "DROP TABLE t", nil, "sql-not-allowed"},

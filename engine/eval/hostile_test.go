@@ -43,7 +43,13 @@ type hostileResult struct {
 
 // TestHostilePrograms runs each file of testdata/hostile in a process of its own. A file says in its
 // line "# want: " how it may end: codes of errors, "syntax", or "ok".
+// underRace says that the race detector is on.
+var underRace bool
+
 func TestHostilePrograms(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector takes time and memory of its own: the plain run measures this")
+	}
 	files, err := filepath.Glob("testdata/hostile/*.star")
 	if err != nil || len(files) < 55 {
 		t.Fatalf("%d files, %v", len(files), err)

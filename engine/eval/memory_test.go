@@ -26,6 +26,9 @@ func (s *Session) traced() int64 { return s.thread(nil, label.BottomID).trace() 
 // TestTheTracerSeesWhatTheHeapHolds makes many values of a kind, and compares the growth of Go's heap
 // with what the tracer counts, which must not fall short.
 func TestTheTracerSeesWhatTheHeapHolds(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector takes time and memory of its own: the plain run measures this")
+	}
 	const n = 20_000
 	big := strings.Repeat("x", 1000)
 	for _, test := range []struct {
@@ -186,6 +189,9 @@ func TestSizesAreThoseOfTheStructures(t *testing.T) {
 
 // TestProgramsAreCountedAsWhatTheyTake compiles programs of many shapes, as large as they may be.
 func TestProgramsAreCountedAsWhatTheyTake(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector takes time and memory of its own: the plain run measures this")
+	}
 	many := func(format string, n int) string {
 		var b strings.Builder
 		for i := range n {

@@ -41,11 +41,11 @@ type hostileResult struct {
 	Growth int64         // of the peak resident memory, in bytes
 }
 
-// TestHostilePrograms runs each file of testdata/hostile in a process of its own. A file says in its
-// line "# want: " how it may end: codes of errors, "syntax", or "ok".
 // underRace says that the race detector is on.
 var underRace bool
 
+// TestHostilePrograms runs each file of testdata/hostile in a process of its own. A file says in its
+// line "# want: " how it may end: codes of errors, "syntax", or "ok".
 func TestHostilePrograms(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector takes time and memory of its own: the plain run measures this")

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -21,7 +22,7 @@ func heapAlloc() int64 {
 }
 
 // traced returns the bytes that a session holds as the tracer has it.
-func (s *Session) traced() int64 { return s.thread(nil, label.BottomID).trace() }
+func (s *Session) traced() int64 { return s.thread(context.Background(), label.BottomID).trace() }
 
 // TestTheTracerSeesWhatTheHeapHolds makes many values of a kind, and compares the growth of Go's heap
 // with what the tracer counts, which must not fall short.

@@ -92,7 +92,7 @@ func addPythonFunctions() {
 		l := t.shallow(c)
 		t.alloc(listSize)
 		for i, e := range items {
-			items[i] = t.unpacked(e, int(c.args[1].n), int(c.args[2].n))
+			items[i] = t.unpacked(e.with(t.join(e.lab, l)), int(c.args[1].n), int(c.args[2].n))
 		}
 		return listVal(&list{items: items, st: l}, t.pc)
 	})
@@ -203,7 +203,7 @@ func (t *thread) deleteIndex(c *call) {
 	case kDict:
 		d := x.dict()
 		kl := t.tab.Control(t.deepLabel(y))
-		h := t.hash(y)
+		h := t.hash(y.with(l))
 		t.mutable(d.iters, "delete from", x, t.at)
 		i := t.find(d, y, h)
 		if i < 0 {
@@ -241,7 +241,7 @@ func runSum(t *thread, c *call) val {
 	l := t.shallow(c)
 	total := intVal(0, l)
 	if c.has(1) {
-		total = c.args[1]
+		total = c.args[1].with(t.join(c.args[1].lab, l)) // whether anything is added to it depends on how much there is
 	}
 	if total.k == kString || total.k == kBytes {
 		panic(t.badArg(c, "cannot sum strings").hint(`write "".join(xs)`))

@@ -210,6 +210,8 @@ func runAttempt(t *thread, c *call) val {
 		l = t.join(l, t.deepLabel(a.v))
 	}
 	inner := call{def: fn.builtin().def, args: c.args[1:], kw: c.kw, star: c.star, pos: c.pos, recv: unboundVal}
+	t.foresee(fn.lab)
+	t.pc = t.under(t.pc, fn.lab) // which tool is called is a branch; the caller of a builtin restores the pc
 	var e *Error
 	v := t.callTool(&inner, &e)
 	l = t.join(l, v.lab)

@@ -634,16 +634,7 @@ func (f *fcomp) comprehension(e *star.Comprehension) expr {
 		}
 	}
 	cost := size(e.Body)
-	arms := []star.Node{e.Body}
-	for _, c := range e.Clauses[1:] {
-		switch c := c.(type) {
-		case *star.IfClause:
-			arms = append(arms, c.Cond)
-		case *star.ForClause:
-			arms = append(arms, c.X)
-		}
-	}
-	whole := f.region(nil, arms...)
+	whole := f.region(nil, clauseArms(e)...)
 	run := add
 	for i := len(e.Clauses) - 1; i >= 0; i-- {
 		next := run

@@ -45,6 +45,24 @@ func (f *fcomp) region(p *place, arms ...star.Node) *region {
 	return &region{fn: f, place: p, arms: arms}
 }
 
+// clauseArms are the arms of a comprehension: all but the sequence of its first clause, which is evaluated before. The
+// variables count: a closure may keep them.
+func clauseArms(e *star.Comprehension) []star.Node {
+	arms := []star.Node{e.Body}
+	for i, c := range e.Clauses {
+		switch c := c.(type) {
+		case *star.IfClause:
+			arms = append(arms, c.Cond)
+		case *star.ForClause:
+			arms = append(arms, c.Vars)
+			if i > 0 {
+				arms = append(arms, c.X)
+			}
+		}
+	}
+	return arms
+}
+
 // exits are the ways in which control can leave a list of statements.
 type exits struct{ ret, brk, cont bool }
 
@@ -252,7 +270,10 @@ func (e *effects) add(n star.Node) exits {
 	case *star.CallExpr:
 		e.call(n)
 	case *star.ForClause:
-		e.target(n.Vars, false) // a closure may keep them
+		e.target(n.Vars, false)
+		if e.wanted[n.Vars] {
+			e.marks[n.Vars] = mark{extent: extent{from, e.point()}}
+		}
 		e.add(n.X)
 	case star.Expr:
 		e.operands(n)

@@ -51,16 +51,7 @@ func (f *fcomp) seek(b *builtin, e *star.CallExpr, p pos) expr {
 	s := &seeker{f: f, def: b.def}
 	first := c.Clauses[0].(*star.ForClause)
 	source, x := f.expr(first.X), f.expr(c.Body)
-	arms := []star.Node{c.Body}
-	for _, c := range c.Clauses[1:] {
-		switch c := c.(type) {
-		case *star.IfClause:
-			arms = append(arms, c.Cond)
-		case *star.ForClause:
-			arms = append(arms, c.X)
-		}
-	}
-	s.whole = f.region(nil, arms...)
+	s.whole = f.region(nil, clauseArms(c)...)
 	cost := size(c.Body)
 	run := s.look(x, b.name)
 	for i := len(c.Clauses) - 1; i >= 0; i-- {

@@ -3,9 +3,11 @@ package policies
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The ids of the reasons that combining adds.
@@ -20,7 +22,7 @@ const (
 // any ask asks; otherwise allow. An accept lifts the flow rule's denials of the
 // paths that it names, and nothing else. What is in audit mode shows in Would alone.
 //
-// The decision's Reasons are sorted, strictest first. Accepts that lifted nothing are left out, and so are
+// The decision's Reasons are sorted, strictest first. Of accepts those paths are left out for which they lifted nothing, and so are
 // approvals and obligations of a denial, but for notify.
 func Combine(found Findings) Decision {
 	lifted, wouldLift := accepted(found.Reasons, false), accepted(found.Reasons, true)
@@ -50,7 +52,11 @@ func Combine(found Findings) Decision {
 		d.Reasons = append(d.Reasons, r)
 	}
 	for _, r := range found.Reasons {
-		if r.Accept && slices.ContainsFunc(r.Args, func(path string) bool { return used[path] }) {
+		if !r.Accept {
+			continue
+		}
+		r.Args = slices.DeleteFunc(slices.Clone(r.Args), func(path string) bool { return !used[path] })
+		if len(r.Args) > 0 {
 			r.Effect = NotApplicable
 			d.Reasons = append(d.Reasons, r)
 		}
@@ -282,18 +288,38 @@ func checkObligation(o Obligation) error {
 	return nil
 }
 
+var (
+	limitScopes = []string{"agent", "principal", "run", "session", "tool"}
+	limitUnits  = []string{"accounts", "bits", "calls", "recipients", "urls"}
+)
+
+// LimitScopes lists what a limit may count per, sorted.
+func LimitScopes() []string { return slices.Clone(limitScopes) }
+
+// LimitUnits lists what a limit may count, besides a number that its rule gives, sorted: calls, bits that an endorsement or a
+// declassification reveals, leaves at the sink of that name.
+func LimitUnits() []string { return slices.Clone(limitUnits) }
+
 func checkLimit(o Obligation) error {
 	if o.ID == "" {
 		return fmt.Errorf("id: want one: it names what is counted")
 	}
-	if !atLeast(o.Fields["max"], 0) {
-		return fmt.Errorf("max: got %v, want a number from 0", o.Fields["max"])
+	if !whole(o.Fields["max"]) {
+		return fmt.Errorf("max: got %v, want a whole number from 0", o.Fields["max"])
 	}
-	if cost, ok := o.Fields["cost"]; ok && !atLeast(cost, 0) {
-		return fmt.Errorf("cost: got %v, want a number from 0", cost)
+	if cost, ok := o.Fields["cost"]; ok && !whole(cost) {
+		if unit, _ := cost.(string); !slices.Contains(limitUnits, unit) {
+			return fmt.Errorf("cost: got %v, want a whole number from 0, or one of %s", cost, strings.Join(limitUnits, ", "))
+		}
 	}
-	if per, ok := o.Fields["per"]; ok && !texts(per) {
-		return fmt.Errorf("per: got %v, want a list of run, session, principal, agent, tool", per)
+	if per, ok := o.Fields["per"]; ok && !texts(per, limitScopes...) {
+		return fmt.Errorf("per: got %v, want a list of %s", per, strings.Join(limitScopes, ", "))
+	}
+	if window, ok := o.Fields["window"]; ok {
+		text, _ := window.(string)
+		if d, err := time.ParseDuration(text); err != nil || d <= 0 {
+			return fmt.Errorf("window: got %v, want a duration such as 1h", window)
+		}
 	}
 	if over, ok := o.Fields["over"]; ok && over != "deny" && over != "ask" {
 		return fmt.Errorf("over: got %v, want deny or ask", over)
@@ -301,25 +327,27 @@ func checkLimit(o Obligation) error {
 	return nil
 }
 
-// atLeast reports whether v is a number, and no less than n.
-func atLeast(v any, n float64) bool {
+// whole reports whether v is a whole number from 0.
+func whole(v any) bool {
 	switch v := v.(type) {
 	case int:
-		return float64(v) >= n
+		return v >= 0
 	case int64:
-		return float64(v) >= n
+		return v >= 0
 	case float64:
-		return v >= n
+		return v >= 0 && v == math.Trunc(v) && v < 1<<63
 	}
 	return false
 }
 
-func texts(v any) bool {
+// texts reports whether v is a list of texts, of those given if there are any.
+func texts(v any, of ...string) bool {
+	bad := func(s string) bool { return len(of) > 0 && !slices.Contains(of, s) }
 	switch v := v.(type) {
 	case []string:
-		return true
+		return !slices.ContainsFunc(v, bad)
 	case []any:
-		return !slices.ContainsFunc(v, func(e any) bool { _, ok := e.(string); return !ok })
+		return !slices.ContainsFunc(v, func(e any) bool { s, ok := e.(string); return !ok || bad(s) })
 	}
 	return false
 }

@@ -9,16 +9,15 @@ import (
 	"callgate/policies"
 )
 
-// What a limit counts per: each combination of the values named has an account of its own.
-var limitScopes = []string{"agent", "principal", "run", "session", "tool"}
-
-// What a limit counts, if not a number that the rule computed: calls, bits endorsed, or leaves at a sink of that kind.
-var limitUnits = []string{"calls", "bits", "recipients", "accounts", "urls"}
+var (
+	limitScopes = policies.LimitScopes()
+	limitUnits  = policies.LimitUnits()
+)
 
 // limit is an amount that may be spent in a window of time.
 type limit struct {
 	id, policy string
-	per        []string      // of limitScopes, sorted; none: one account for all
+	per        []string      // of limitScopes, sorted: each combination of their values has an account of its own; none: one for all
 	window     time.Duration // 0: for ever
 	max        int64
 	cost       int64  // of this call, if unit is ""

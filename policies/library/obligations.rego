@@ -49,12 +49,13 @@ well_formed(o) if {
 well_formed(o) if {
 	o.type == "limit"
 	o.id != ""
-	is_number(o.max)
-	o.max >= 0
-	cost := object.get(o, "cost", 0)
-	is_number(cost)
-	cost >= 0
+	whole(o.max)
+	countable(object.get(o, "cost", 1))
 	texts(object.get(o, "per", []))
+	every scope in object.get(o, "per", []) {
+		scope in {"agent", "principal", "run", "session", "tool"}
+	}
+	duration(object.get(o, "window", "1h"))
 	object.get(o, "over", "deny") in {"deny", "ask"}
 }
 
@@ -71,6 +72,22 @@ well_formed(o) if {
 }
 
 well_formed(o) if o.type == "notify"
+
+duration(text) if {
+	regex.match(`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`, text)
+	time.parse_duration_ns(text) > 0
+}
+
+whole(n) if {
+	is_number(n)
+	n >= 0
+	floor(n) == n
+}
+
+# What a limit counts: what the rule computed, or what the gate does.
+countable(cost) if whole(cost)
+
+countable(cost) if cost in {"accounts", "bits", "calls", "recipients", "urls"}
 
 label_field("trust", value) if is_string(value)
 

@@ -209,15 +209,16 @@ var policyShape = &shape{form: mapForm, any: []string{"rego", "cel"}, keys: []ke
 
 var ruleShape = &shape{form: mapForm,
 	when: []condition{
-		{key: "action", is: []string{"deny", "allow", "accept"}, bans: []string{"approvers", "count", "otherThan", "ttl"}},
+		{key: "action", is: []string{"deny", "allow", "accept", "oblige"}, bans: []string{"approvers", "count", "otherThan", "ttl"}},
 		{key: "action", is: []string{"accept"}, any: []string{"each", "args"}},
+		{key: "action", is: []string{"oblige"}, wants: []string{"obligations"}, bans: []string{"args", "message", "messageExpression"}},
 		{key: "each", is: []string{"leaf"}, bans: []string{"args"}},
 	},
 	keys: []key{
 		{name: "id", required: true, shape: &shape{form: textForm, pattern: patternID, want: "an id of letters, digits, _, . and -, such as mail.unknown", doc: "What the model is told, and nothing more; unique in the policy."}},
 		{name: "each", def: "once a call", shape: enum("Look at the rule for each leaf of the arguments, which is then leaf.", "leaf")},
 		{name: "when", required: true, shape: expression("A CEL expression: whether the rule fires.")},
-		{name: "action", required: true, shape: enum("What follows.", "deny", "ask", "allow", "accept")},
+		{name: "action", required: true, shape: enum("What follows; oblige: the obligations alone.", "deny", "ask", "allow", "accept", "oblige")},
 		{name: "message", shape: text("Why, for people.")},
 		{name: "messageExpression", shape: expression("A CEL expression that makes the message.")},
 		{name: "mode", def: "the policy's", shape: enum("Whether the rule decides, or is recorded and changes nothing.", "enforce", "audit")},

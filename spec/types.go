@@ -202,7 +202,7 @@ type Rule struct {
 	ID          string
 	EachLeaf    bool // each: leaf – evaluated for every leaf, as "leaf"
 	When        Expr
-	Action      string // deny, ask, allow, accept
+	Action      string // deny, ask, allow, accept, oblige
 	Message     string
 	MessageExpr Expr
 	Audit       bool

@@ -151,7 +151,7 @@ func (p *policy) units() []*unit {
 	}
 	add(true, p.conditions...)
 	for _, r := range p.rules {
-		add(r.src.Action == actionDeny || r.src.Action == actionAsk, r.when, r.message, r.args)
+		add(r.src.Action == actionDeny || r.src.Action == actionAsk || r.src.Action == actionOblige, r.when, r.message, r.args)
 	}
 	return out
 }

@@ -172,15 +172,18 @@ func (p *policy) checkRule(src *spec.Rule, role string) {
 	}
 	switch src.Action {
 	case actionDeny, actionAsk:
-	case actionAllow, actionAccept:
+	case actionAllow, actionAccept, actionOblige:
 		if p.src.Own {
 			p.report(src.Pos, "the host's policies allow; see callgate.yaml", "%s: an agent's own policy may only deny or ask, got %s", role, src.Action)
 		}
 	default:
-		p.report(src.Pos, nearestOf(src.Action, actions), "%s: action: got %q, want deny, ask, allow or accept", role, src.Action)
+		p.report(src.Pos, nearestOf(src.Action, actions), "%s: action: got %q, want deny, ask, allow, accept or oblige", role, src.Action)
 	}
 	if p.src.Own && len(src.Obligations) > 0 {
 		p.report(src.Pos, "the host's policies oblige; see callgate.yaml", "%s: an agent's own policy may only deny or ask, got obligations", role)
+	}
+	if src.Action == actionOblige && len(src.Obligations) == 0 {
+		p.report(src.Pos, "", "%s: oblige: want obligations", role)
 	}
 	if src.Action == actionAccept && !src.EachLeaf && src.Args.Text == "" {
 		p.report(src.Pos, `with each: leaf it accepts the leaf; args: "['pc']" accepts the control`, "%s: accept must name what it accepts: each: leaf, or args", role)
@@ -193,9 +196,10 @@ const (
 	actionAsk    = "ask"
 	actionAllow  = "allow"
 	actionAccept = "accept"
+	actionOblige = "oblige"
 )
 
-var actions = []string{actionDeny, actionAsk, actionAllow, actionAccept}
+var actions = []string{actionDeny, actionAsk, actionAllow, actionAccept, actionOblige}
 
 func (p *policy) report(pos spec.Position, hint, format string, args ...any) {
 	p.problems = append(p.problems, spec.Problem{Pos: pos, Text: fmt.Sprintf(format, args...), Hint: hint})

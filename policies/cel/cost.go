@@ -76,8 +76,11 @@ func size(n uint64) *checker.SizeEstimate { return &checker.SizeEstimate{Min: 0,
 
 // EstimateSize bounds what has no size of its own in the expression.
 func (e estimator) EstimateSize(n checker.AstNode) *checker.SizeEstimate {
-	if n.Type().Kind() == types.StructKind {
+	switch n.Type().Kind() {
+	case types.StructKind:
 		return size(32) // fields
+	case types.TypeKind:
+		return size(1)
 	}
 	root := ""
 	if path := n.Path(); len(path) > 0 {

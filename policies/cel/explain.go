@@ -3,6 +3,7 @@ package cel
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -140,6 +141,12 @@ func (x *explainer) explain(s policies.Static, found policies.Findings) []Explan
 				if strings.Contains(f.Message, notEvaluated) {
 					e.Outcome = Failed
 				}
+			}
+		}
+		for _, o := range obligationsOf(x.policy, r) {
+			obliged := func(f policies.Obligation) bool { return f.Policy == o.Policy && f.Type == o.Type && f.ID == o.ID }
+			if r.src.Action == actionOblige && slices.ContainsFunc(found.Obligations, obliged) {
+				e.Outcome = Fired
 			}
 		}
 		switch {

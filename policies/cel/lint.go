@@ -67,6 +67,7 @@ func (p *policy) lint(tools map[toolKey]*tool) {
 		if x.ok {
 			x.lintWords(names)
 			x.lintParams()
+			x.lintWhole()
 		}
 	}
 	for _, r := range p.rules {
@@ -129,6 +130,24 @@ func (x *expr) lintParams() {
 		}
 		return true
 	})
+}
+
+// lintWhole warns of an expression that reads all of a label, or whole leaves.
+func (x *expr) lintWhole() {
+	for _, field := range x.reads.sorted() {
+		parts := strings.Split(field, ".")
+		switch {
+		case field == varLeaves, field == "call.state.label":
+		case parts[0] == varLabels && (len(parts) < 3 || len(parts) == 3 && parts[1] == "args"):
+		default:
+			continue
+		}
+		x.report(finding{
+			id: x.ast.Expr().ID(), text: fmt.Sprintf("all of %s is read, sources too: two calls hardly ever agree in that, so that no decision is remembered", field),
+			hint: "name the fields that matter", warn: true,
+		})
+		return
+	}
 }
 
 // paramPath returns the path of the parameter that an expression is.

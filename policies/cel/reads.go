@@ -60,6 +60,10 @@ func (r *reads) expr(e ast.Expr, s *scope) {
 			r.filter(f, e, s)
 			return false
 		}
+		if of := sizeOf(e); of != nil && s.path(of) == varLeaves {
+			r.goesOver(of, s)
+			return false
+		}
 		if path := s.path(e); path != "" {
 			r.add(path)
 			r.parts(e, s)
@@ -118,6 +122,17 @@ func (r *reads) comprehension(c ast.ComprehensionExpr, s *scope) {
 	r.expr(c.LoopCondition(), inner)
 	r.expr(c.LoopStep(), inner)
 	r.expr(c.Result(), result)
+}
+
+// sizeOf returns what an expression asks the size of, nil if it asks for none.
+func sizeOf(e ast.Expr) ast.Expr {
+	if args, ok := callArgs(e, "size", 1); ok {
+		return args[0]
+	}
+	if e.Kind() == ast.CallKind && e.AsCall().IsMemberFunction() && e.AsCall().FunctionName() == "size" {
+		return e.AsCall().Target()
+	}
+	return nil
 }
 
 // rangePath is what going over a list or a map reads besides what is read of its

@@ -27,6 +27,7 @@ func TestReads(t *testing.T) {
 		{"all arguments", "size(dyn(call.args)) > 3", false, []string{"call.args"}},
 		{"fields of leaves", "leaves.exists(l, l.sink == 'content' && l.host == 'x')", false, []string{"leaves.host", "leaves.sink"}},
 		{"how many leaves", "leaves.all(l, session.turn < 1000)", false, []string{"leaves.sink", "session.turn"}},
+		{"how many leaves, by size", "size(leaves) > 5 && leaves.size() < 9", false, []string{"leaves.sink"}},
 		{"whole leaves", "leaves.exists(a, leaves.all(b, a == b))", false, []string{"leaves"}},
 		{"each leaf", "leaf.norm == 'x'", true, []string{"leaves.norm", "leaves.path"}},
 		{"a filter and a map", "leaves.filter(l, l.rank < 1).map(l, l.path) == []", false, []string{"leaves.path", "leaves.rank", "leaves.sink"}},

@@ -159,22 +159,34 @@ func (b *bound) evaluate(s *state, i int, out *policies.Findings) (next int) {
 	}()
 	for ; i < len(b.rules); i++ {
 		r := &b.rules[i]
+		obliges := r.rule.src.Action == actionOblige
 		if !r.rule.src.EachLeaf {
-			if b.holds(s, r, out) {
+			switch {
+			case !b.holds(s, r, out):
+			case obliges:
+				b.oblige(r, out)
+			default:
 				b.fire(s, r, out)
 			}
 			continue
 		}
 		s.viewLeaves()
-		from := len(out.Reasons)
+		from, fired := len(out.Reasons), false
 		for j := range s.leaves {
 			s.leaf = &s.leaves[j]
-			if b.holds(s, r, out) {
+			if !b.holds(s, r, out) {
+				continue
+			}
+			if fired = true; !obliges {
 				b.fireLeaf(s, r, from, out)
 			}
 		}
 		s.leaf = nil
-		b.follow(r, from, out)
+		if !obliges {
+			b.follow(r, from, out)
+		} else if fired {
+			b.oblige(r, out)
+		}
 	}
 	return i
 }
@@ -291,6 +303,13 @@ func (b *bound) follow(r *boundRule, from int, out *policies.Findings) {
 		}
 	}
 	if fired {
+		out.Obligations = append(out.Obligations, r.obligations...)
+	}
+}
+
+// oblige records the obligations of a rule that has nothing else to say.
+func (b *bound) oblige(r *boundRule, out *policies.Findings) {
+	if !b.policy.src.Audit && !r.rule.src.Audit {
 		out.Obligations = append(out.Obligations, r.obligations...)
 	}
 }

@@ -370,7 +370,7 @@ func TestTags(t *testing.T) {
 
 // TestConcurrently decides from many goroutines over one engine.
 func TestConcurrently(t *testing.T) {
-	docs := load(t, "testdata/situations.yaml")
+	docs := situations(t)
 	e := engine(t, docs, testTools)
 	want := summary(quiet{t}, decide(t, e, send(t)))
 	var wg sync.WaitGroup

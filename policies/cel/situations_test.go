@@ -21,7 +21,7 @@ func TestSituations(t *testing.T) {
 	if err := json.Unmarshal(text, &cases); err != nil {
 		t.Fatal(err)
 	}
-	docs := load(t, "testdata/situations.yaml")
+	docs := situations(t)
 	for _, tools := range [][]policies.ToolSchema{testTools, nil} {
 		name := "typed"
 		if tools == nil {
@@ -37,4 +37,22 @@ func TestSituations(t *testing.T) {
 			})
 		}
 	}
+}
+
+// situations are the ten situations with their parameters.
+func situations(t testing.TB) []spec.Policy {
+	t.Helper()
+	data, err := os.ReadFile("../library/testdata/situations/data.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var host struct{ Params map[string]any }
+	if err := json.Unmarshal(data, &host); err != nil {
+		t.Fatal(err)
+	}
+	docs := load(t, "testdata/situations.yaml")
+	for i := range docs {
+		docs[i].Params = host.Params
+	}
+	return docs
 }

@@ -28,7 +28,11 @@ func (r *Root) Rules() []policies.Rule {
 }
 
 func ruleOf(info cel.RuleInfo) policies.Rule {
-	return policies.Rule{Policy: info.Policy, ID: info.ID, Engine: "cel", Action: info.Action, Audit: info.Audit, Pos: info.Pos}
+	action := info.Action
+	if action == "oblige" {
+		action = "obligation"
+	}
+	return policies.Rule{Policy: info.Policy, ID: info.ID, Engine: "cel", Action: action, Audit: info.Audit, Pos: info.Pos}
 }
 
 // Findings returns everything that fires for a request before it is combined: accepts that lift nothing, and what is

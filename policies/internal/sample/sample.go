@@ -193,8 +193,31 @@ func (s Source) Value(depth int) value.Value {
 	return v
 }
 
-// Request returns a random request.
+// Request returns a random request, whose arguments need not be what the tool's schema wants.
 func (s Source) Request() *policies.Request {
+	return s.request(func(policies.ParamSchema) value.Value { return s.Value(2) })
+}
+
+// Typed returns a random request whose arguments are what the tool's schema wants.
+func (s Source) Typed() *policies.Request {
+	return s.request(func(p policies.ParamSchema) value.Value {
+		switch l := s.Label(); string(p.Schema) {
+		case `{"type":"string"}`:
+			return value.StringOf(pick(s, texts...), l)
+		case `{"type":"number"}`:
+			return pick(s, value.IntOf(s.Int64N(20000), l), value.FloatOf(float64(s.IntN(20000))/2, l))
+		case `{"type":"array","items":{"type":"string"}}`:
+			v := value.ListOf(l)
+			for range s.IntN(3) {
+				v.Items = append(v.Items, value.StringOf(pick(s, texts...), s.Label()))
+			}
+			return v
+		}
+		return s.Value(2)
+	})
+}
+
+func (s Source) request(argument func(policies.ParamSchema) value.Value) *policies.Request {
 	kind := pick(s, policies.KindTool, policies.KindTool, policies.KindTool, policies.KindTool, policies.KindObserve, policies.KindAnswer,
 		policies.KindBuiltin, policies.KindEndorse, policies.KindProgram, policies.KindModel, policies.KindDeclassify)
 	var t policies.ToolSchema
@@ -211,7 +234,7 @@ func (s Source) Request() *policies.Request {
 	args := value.DictOf(label.Bottom())
 	for _, p := range t.Params {
 		if s.IntN(4) > 0 {
-			args.Keys, args.Items = append(args.Keys, value.StringOf(p.Name, label.Bottom())), append(args.Items, s.Value(2))
+			args.Keys, args.Items = append(args.Keys, value.StringOf(p.Name, label.Bottom())), append(args.Items, argument(p))
 		}
 	}
 	r := Build(kind, t, args, pick(s, Prompt, Prompt, s.Label()))
@@ -230,9 +253,8 @@ func (s Source) Request() *policies.Request {
 	return r
 }
 
-// Calm returns a random request of which hardly a label stands in the way of anything.
-func (s Source) Calm() *policies.Request {
-	r := s.Request()
+// Calm gives a request labels of which hardly one stands in the way of anything.
+func (s Source) Calm(r *policies.Request) {
 	calm := func(l *label.Label) {
 		if n := s.IntN(20); n > 1 {
 			*l = pick(s, Prompt, Prompt, label.Bottom(), File("vendors.csv"))
@@ -247,7 +269,6 @@ func (s Source) Calm() *policies.Request {
 		calm(&r.Labels.Args[i].Label)
 	}
 	calm(&r.Labels.PC)
-	return r
 }
 
 func keys(yield func(string) bool) {

@@ -25,7 +25,7 @@ func toolsOf(c *ast.Compiler, p *pack) []string {
 
 var toolRef = inputRef("call.tool")
 
-// toolCondition returns the tools that a compiled body asks for, nil if it does not.
+// toolCondition returns the tools that a body asks for, nil if it does not.
 func toolCondition(b ast.Body) []string {
 	stands := map[ast.Var]bool{} // variables for the tool
 	isTool := func(t *ast.Term) bool {
@@ -43,7 +43,7 @@ func toolCondition(b ast.Body) []string {
 		}
 		x, y := e.Operand(0), e.Operand(1)
 		switch e.Operator().String() {
-		case "eq":
+		case "eq", "equal":
 			if isTool(x) {
 				x, y = y, x
 			}

@@ -1,6 +1,7 @@
 package rego
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,11 +19,18 @@ import (
 // linter looks at the modules of policies as they were written.
 type linter struct {
 	problems []spec.Problem
-	words    map[string][]string // what a field of the request may be, by its path
+	words    map[string][]string        // what a field of the request may be, by its path
+	required map[string]map[string]bool // arguments that a tool always has, by tool
 }
 
 func (l *loader) lint(cfg Config) {
-	x := &linter{words: wordsOf(cfg.Tools)}
+	x := &linter{words: wordsOf(cfg.Tools), required: map[string]map[string]bool{}}
+	for _, t := range slices.Concat(policies.Crossings(), cfg.Tools) {
+		x.required[t.Name] = map[string]bool{}
+		for _, p := range t.Params {
+			x.required[t.Name]["input.call.args."+p.Name] = p.Required
+		}
+	}
 	allows, asks := slices.ContainsFunc(cfg.Policies, allowsInCEL), spec.Position{}
 	for _, name := range slices.Sorted(maps.Keys(l.packs)) {
 		k := l.packs[name]
@@ -92,6 +100,7 @@ func (x *linter) rule(r *ast.Rule, path string) {
 		x.silent(r, set, path)
 	case allowSet, acceptSet:
 		x.vacuous(r, set, path)
+		x.holds(r, set, path)
 	}
 }
 
@@ -149,32 +158,95 @@ func (x *linter) compare(field string, with *ast.Term, path string) {
 	x.warn(position(with.Location, path), hint, "%q is none of %s: the condition never holds", string(word), what)
 }
 
-// exclusive warns of a body that wants one field to be two things.
+// exclusive warns of a body that wants one field to be two things, or a number where there is none.
 func (x *linter) exclusive(b ast.Body, path string) {
-	first := map[string]ast.Value{}
+	ranges := map[string]*span{}
 	for _, e := range b {
-		if !e.IsCall() || len(e.Operands()) != 2 || e.Negated {
+		if !e.IsCall() || len(e.Operands()) != 2 || e.Negated || len(e.With) > 0 {
 			continue
 		}
-		if op := e.Operator().String(); op != "equal" && op != "eq" {
-			continue
-		}
+		op := e.Operator().String()
 		for i := range 2 {
 			ref, ok := e.Operand(i).Value.(ast.Ref)
-			if !ok || !ref[0].Equal(ast.InputRootDocument) || !ref.IsGround() || !isData(e.Operand(1-i)) {
+			if !ok || !ref.IsGround() || ref[0].Equal(ast.DefaultRootDocument) || !isData(e.Operand(1-i)) {
 				continue
 			}
-			want := e.Operand(1 - i).Value
-			if old, ok := first[ref.String()]; ok && old.Compare(want) != 0 {
-				x.warn(position(e.Location, path), "", "%v is %v above: the rule can never fire", ref, old)
+			key := ref.String()
+			s := ranges[key]
+			if s == nil {
+				s = &span{}
+				if strings.HasSuffix(key, ".rank") {
+					s.low, s.high, s.why = ast.Number("0"), ast.Number("3"), "a rank is 0 to 3"
+				}
+				ranges[key] = s
 			}
-			first[ref.String()] = want
+			if i == 1 {
+				op = cmp.Or(mirrored[op], op)
+			}
+			if before := s.why; !s.narrow(op, e.Operand(1-i).Value) {
+				x.warn(position(e.Location, path), "", "%v: the rule can never fire, %s", ref, before)
+			}
 		}
 	}
 }
 
+// span is what a field may still be.
+type span struct {
+	low, high         ast.Value // nil: anything
+	lowOpen, highOpen bool      // the end itself is not in it
+	why               string    // it is no more
+}
+
+// mirrored turns a comparison around.
+var mirrored = map[string]string{"gt": "lt", "gte": "lte", "lt": "gt", "lte": "gte"}
+
+var signs = map[string]string{"gt": "> ", "gte": ">= ", "lt": "< ", "lte": "<= "}
+
+// narrow takes a comparison with a constant into account, and reports whether anything is left. Values are ordered as
+// Rego orders them, texts above numbers.
+func (s *span) narrow(op string, v ast.Value) bool {
+	switch op {
+	case "equal", "eq":
+		if !s.has(v) {
+			return false
+		}
+		s.low, s.high, s.lowOpen, s.highOpen = v, v, false, false
+	case "gt", "gte":
+		if s.low == nil || v.Compare(s.low) >= 0 {
+			s.low, s.lowOpen = v, op == "gt" || s.lowOpen && s.low != nil && v.Compare(s.low) == 0
+		}
+	case "lt", "lte":
+		if s.high == nil || v.Compare(s.high) <= 0 {
+			s.high, s.highOpen = v, op == "lt" || s.highOpen && s.high != nil && v.Compare(s.high) == 0
+		}
+	default:
+		return true
+	}
+	s.why = fmt.Sprintf("it is %s%v above", signs[op], v)
+	if s.low == nil || s.high == nil {
+		return true
+	}
+	c := s.low.Compare(s.high)
+	return c < 0 || c == 0 && !s.lowOpen && !s.highOpen
+}
+
+func (s *span) has(v ast.Value) bool {
+	if s.low != nil {
+		if c := v.Compare(s.low); c < 0 || c == 0 && s.lowOpen {
+			return false
+		}
+	}
+	if s.high != nil {
+		if c := v.Compare(s.high); c > 0 || c == 0 && s.highOpen {
+			return false
+		}
+	}
+	return true
+}
+
 // silent warns of an ordering in a deny or an ask on an argument that may be missing: it does not fire then.
 func (x *linter) silent(r *ast.Rule, set setKind, path string) {
+	tools := toolCondition(r.Body)
 	for _, e := range r.Body {
 		if !e.IsCall() || len(e.Operands()) != 2 || e.Negated {
 			continue
@@ -186,13 +258,65 @@ func (x *linter) silent(r *ast.Rule, set setKind, path string) {
 		}
 		for i := range 2 {
 			field := e.Operand(i).String()
-			if strings.HasPrefix(field, "input.call.args.") || strings.HasPrefix(field, "input.principal.claims.") || strings.HasPrefix(field, "input.history.count") {
+			if x.mayLack(field, tools) {
 				x.warn(position(e.Location, path), "write not … "+opposite+" …, which holds of what is missing too",
 					"%s: %s may be missing, and then this does not fire", setNames[set], field)
 				break
 			}
 		}
 	}
+}
+
+// mayLack reports whether a field may be missing in calls of the tools; nil stands for any.
+func (x *linter) mayLack(field string, tools []string) bool {
+	for _, t := range tools {
+		if x.required[t][field] && len(tools) == 1 {
+			return false
+		}
+	}
+	return strings.HasPrefix(field, "input.call.args.") || strings.HasPrefix(field, "input.principal.claims.") || strings.HasPrefix(field, "input.history.count")
+}
+
+// holds warns of a not in a grant on an argument that may be missing: it holds then. Another expression that
+// reads the argument settles that it is there.
+func (x *linter) holds(r *ast.Rule, set setKind, path string) {
+	tools := toolCondition(r.Body)
+	for _, e := range r.Body {
+		inner := negated(e)
+		if inner == nil || !inner.IsCall() {
+			continue
+		}
+		for _, t := range inner.Operands() {
+			field := t.String()
+			if !x.mayLack(field, tools) || slices.ContainsFunc(r.Body, func(other *ast.Expr) bool { return negated(other) == nil && mentions(other, t) }) {
+				continue
+			}
+			x.warn(position(e.Location, path), fmt.Sprintf("say too that it is there: is_number(%s), or what it is", field),
+				"%s: %s may be missing, and then this holds", setNames[set], field)
+			break
+		}
+	}
+}
+
+// negated returns the expression that must not hold, nil if there is no not.
+func negated(e *ast.Expr) *ast.Expr {
+	if not, ok := e.Terms.(*ast.Not); ok && len(not.Body) == 1 {
+		return not.Body[0]
+	}
+	if e.Negated {
+		return e
+	}
+	return nil
+}
+
+// mentions reports whether a term occurs in an expression.
+func mentions(e *ast.Expr, t *ast.Term) bool {
+	found := false
+	ast.WalkTerms(e, func(x *ast.Term) bool {
+		found = found || x.Equal(t)
+		return found
+	})
+	return found
 }
 
 // vacuous warns of an every, or a sum, in a grant that holds of an empty collection.

@@ -33,7 +33,13 @@ func (w *writer) name(prefix string) string {
 // condition is one or several expressions that hold or not, on separate lines.
 func (w *writer) condition(depth int) string {
 	if depth > 0 {
-		switch w.IntN(11) {
+		switch w.IntN(12) {
+		case 10: // a list that is counted, whole leaves
+			l, x := w.name("l"), w.name("x")
+			return fmt.Sprintf("%s := [%s | some %s in input.leaves; %s]\ncount(%s) %s", x, l, l, w.leaf(l, 0), x, w.pick("> 1", "== 0", "< 2"))
+		case 11: // … and used once more
+			l, x := w.name("l"), w.name("x")
+			return fmt.Sprintf("%s := [%s | some %s in input.leaves; %s]\ncount(%s) > 0\n%s[0].%s == %s[count(%s) - 1].%s", x, l, l, w.leaf(l, 0), x, x, w.pick("norm", "host"), x, x, w.pick("norm", "host"))
 		case 8:
 			return fmt.Sprintf("{\n%s\n} %s {\n%s\n}", w.condition(depth-1), w.pick("and", "or"), w.condition(depth-1))
 		case 0:

@@ -82,10 +82,11 @@ type scope struct {
 	*reads
 	stand   map[ast.Var]map[string]bool // paths that a variable stands for
 	defined map[*ast.Expr]*ast.Term     // equations that define a variable, and what by: not a read
+	counted map[ast.Value]bool          // comprehensions that are counted, and nothing else
 }
 
 func (r *reads) scope(body ast.Body, heads []*ast.Term, bound map[ast.Var]bool, params map[ast.Var]map[string]bool) {
-	s := &scope{reads: r, stand: map[ast.Var]map[string]bool{}, defined: map[*ast.Expr]*ast.Term{}}
+	s := &scope{reads: r, stand: map[ast.Var]map[string]bool{}, defined: map[*ast.Expr]*ast.Term{}, counted: map[ast.Value]bool{}}
 	maps.Copy(s.stand, params)
 	uses := map[ast.Var]int{}
 	count := func(x any) {
@@ -95,6 +96,7 @@ func (r *reads) scope(body ast.Body, heads []*ast.Term, bound map[ast.Var]bool, 
 	for _, h := range heads {
 		count(h)
 	}
+	s.countedOnly(body, uses)
 	definitions := s.definitions(body, bound, uses)
 	for grown := true; grown; { // a definition may build on another
 		grown = false
@@ -175,6 +177,29 @@ func (s *scope) definitions(body ast.Body, bound map[ast.Var]bool, uses map[ast.
 		}
 	}
 	return out
+}
+
+// countedOnly finds the lists of which only the length matters: x = [leaf | …]; count(x, n), and no other x.
+func (s *scope) countedOnly(body ast.Body, uses map[ast.Var]int) {
+	lists := map[ast.Var]*ast.ArrayComprehension{}
+	ast.WalkExprs(body, func(e *ast.Expr) bool {
+		if e.IsEquality() && !e.Negated && len(e.With) == 0 {
+			v, isVar := e.Operand(0).Value.(ast.Var)
+			list, isList := e.Operand(1).Value.(*ast.ArrayComprehension)
+			if isVar && isList && uses[v] == 2 {
+				lists[v] = list
+			}
+		}
+		return false
+	})
+	ast.WalkExprs(body, func(e *ast.Expr) bool {
+		if e.IsCall() && e.Operator().String() == "count" && len(e.Operands()) > 0 {
+			if v, ok := e.Operand(0).Value.(ast.Var); ok && lists[v] != nil {
+				s.counted[lists[v]] = true
+			}
+		}
+		return false
+	})
 }
 
 func (s *scope) standFor(v ast.Var, path string) bool {
@@ -305,6 +330,12 @@ func (s *scope) use(x any) {
 			switch v := x.Value.(type) {
 			case ast.Var:
 				s.read(x)
+			case *ast.ArrayComprehension:
+				if head, ok := v.Term.Value.(ast.Var); ok && s.counted[v] && slices.Equal(slices.Collect(maps.Keys(s.stand[head])), []string{"leaves"}) {
+					s.found["leaves.sink"] = true // how many there are
+					s.use(v.Body)
+					return true
+				}
 			case ast.Ref:
 				s.read(x)
 				s.rules(v)
@@ -359,6 +390,10 @@ func (s *scope) call(e *ast.Expr) {
 	s.rules(operator)
 	for i, t := range e.Operands() {
 		paths := s.pathsOfTerm(t)
+		if i == 0 && operator.String() == "count" && slices.Equal(paths, []string{"leaves"}) {
+			s.found["leaves.sink"] = true // how many there are
+			continue
+		}
 		if len(paths) == 0 || !s.arguments(functions, i, paths) {
 			s.use(t)
 		}

@@ -98,6 +98,7 @@ func load(cfg Config, own bool) (*unit, []spec.Problem) {
 	if spec.Fatal(l.problems) {
 		return &unit{}, l.problems
 	}
+	l.lintCost(u.compiler)
 	for _, name := range slices.Sorted(maps.Keys(l.packs)) {
 		u.packs = append(u.packs, l.packs[name])
 	}

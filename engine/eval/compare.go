@@ -279,7 +279,7 @@ func (t *thread) in(not bool, x, y val, p pos) val {
 	case kDict, kSet:
 		t.at = p
 		l = t.join(l, t.deepLabel(x))
-		found = (y.k == kSet || t.hashable(x, 0)) && t.find(y.dict(), x, t.hash(x)) >= 0
+		found = (y.k == kSet || t.hashable(x, 0)) && t.find(y.dict(), x, t.hash(x.with(l))) >= 0
 	case kString:
 		if x.k != kString {
 			panic(t.fail(p, l, "type", "'in <string>' requires string as left operand, not %s", x.typeName()))

@@ -491,7 +491,7 @@ func setIsSuperset(t *thread, c *call) val {
 	it, _ := t.iterate(other)
 	for e, ok := it.next(t); ok; e, ok = it.next(t) {
 		t.charge(1)
-		h := t.hash(e)
+		h := t.hash(e.with(t.join(e.lab, l)))
 		if l = t.join(l, t.deepLabel(e)); t.find(d, e, h) < 0 {
 			t.deeper(c, l)
 			return boolVal(false, l)

@@ -151,11 +151,12 @@ func runSet(t *thread, c *call) val {
 
 // addAll adds the elements of an iterable to a set that is being made.
 func (t *thread) addAll(d *dict, v val) {
+	l := t.join(v.lab, t.structure(v))
 	t.lock(v)
 	it, _ := t.iterate(v)
 	for e, ok := it.next(t); ok; e, ok = it.next(t) {
 		t.charge(1)
-		h := t.hash(e)
+		h := t.hash(e.with(t.join(e.lab, l))) // that one cannot be in a set tells that it is there
 		d.st = t.join(d.st, t.deepLabel(e))
 		t.put(d, e, h, noneVal(label.BottomID))
 	}
@@ -212,7 +213,7 @@ func (t *thread) updateFrom(c *call, out, from val) {
 		k, _ := pair.next(t)
 		v, _ := pair.next(t)
 		kl := t.tab.Control(t.join(t.deepLabel(k), pl))
-		h := t.hash(k)
+		h := t.hash(k.with(t.join(k.lab, pl)))
 		d.st = t.join(d.st, kl)
 		t.put(d, k, h, v.with(t.join(v.lab, kl)))
 	}

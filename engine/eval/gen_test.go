@@ -281,7 +281,10 @@ func (g *gen) statements(n int) {
 
 // ender writes a statement that may end the program.
 func (g *gen) ender() {
-	g.left = g.size()
+	g.left = g.IntN(3)
+	if g.chance(20) {
+		g.left = g.size()
+	}
 	g.fill(enderStmts[g.IntN(len(enderStmts))])
 	g.write("\n")
 }
@@ -289,28 +292,27 @@ func (g *gen) ender() {
 // programs returns the turns of a session, the first of which is [prelude].
 func (g *gen) programs() []string {
 	turns := []string{prelude}
-	long := g.chance(30)
+	long := g.chance(25)
 	for {
 		g.out, g.bol = nil, true
 		switch {
 		case len(turns) > 1:
-			g.statements(1 + g.IntN(5))
+			g.statements(1 + g.IntN(4))
 		case long:
 			for _, head := range heads {
 				if g.chance(60) {
 					g.function(head)
 				}
 			}
-			g.statements(4 + g.IntN(6))
+			g.statements(4 + g.IntN(5))
 		default:
-			g.statements(3 + g.IntN(7))
+			g.statements(2 + g.IntN(6))
 		}
-		last := !g.chance(35) || len(turns) == 3
-		if g.chance(12) || last && g.chance(50) {
+		if g.chance(45) {
 			g.ender()
 		}
 		turns = append(turns, string(g.out))
-		if last {
+		if g.chance(45) || len(turns) == 5 {
 			return turns
 		}
 	}

@@ -236,7 +236,7 @@ func statisticsModule() *module {
 		d := &dict{}
 		best := 0
 		for _, x := range xs {
-			h := t.hash(x)
+			h := t.hash(x.with(t.join(x.lab, l)))
 			i := t.find(d, x, h)
 			if i < 0 {
 				t.insert(d, x, h, intVal(0, label.BottomID))

@@ -114,12 +114,18 @@ func (in *niInputs) vary(r *rand.Rand, o observer) (niInputs, crowd) {
 // inputNames are the names of inputs, in the order of [niInputs.input].
 var inputNames = []string{"s1", "s2", "s3", "x1", "x2", "b1", "ml", "md", "ht", "hr", "hl", "hd", "hs", "rl", "rd"}
 
-var someTexts = [...]string{"", "a", "1a", "Ab1"}
+// someTexts are the values of x1 and x2, four of each; bodyTexts those of the bodies of mails.
+var (
+	someTexts = [...]string{"", "a", "1a", "Ab1", "[1]", "1", "{\"p\": 2}", "null"}
+	bodyTexts = [...]string{"", "a", "1a", "[1]"}
+)
 
 // input makes an input.
 func (in *niInputs) input(name string) value.Value {
 	num := func(i int) value.Value { return value.IntOf(in.g[i].vals[0], in.g[i].lab) }
-	text := func(i int) value.Value { return value.StringOf(someTexts[in.g[i].vals[0]], in.g[i].lab) }
+	text := func(i int) value.Value {
+		return value.StringOf(someTexts[in.g[i].vals[0]+4*int64(i-gX1)], in.g[i].lab)
+	}
 	list := func(first, n int) []value.Value {
 		var out []value.Value
 		for i := first; i < first+n; i++ {
@@ -200,7 +206,7 @@ func (in *niInputs) mail(i int64, under label.Label) value.Value {
 		value.Field{Name: "id", Of: value.IntOf(i, under)},
 		value.Field{Name: "kind", Of: value.IntOf(kind.vals[0], kind.lab.Join(under))},
 		value.Field{Name: "flag", Of: value.BoolOf(kind.vals[0] > 1, kind.lab.Join(under))},
-		value.Field{Name: "body", Of: value.StringOf(someTexts[body.vals[0]], body.lab.Join(under))},
+		value.Field{Name: "body", Of: value.StringOf(bodyTexts[body.vals[0]], body.lab.Join(under))},
 	)
 	tags := value.ListOf(under)
 	tags.Structure = in.g[gTags].lab.Join(under)
@@ -285,8 +291,9 @@ func (h *niHost) act(c Call, deep label.Label) Result {
 		}
 		return value.NoneOf(label.Bottom())
 	}
+	// Of a refusal the evaluator itself knows that it depends on the arguments.
 	refuse := func(code string, deny, wait bool) Result {
-		return Result{Err: &CallError{Code: code, Deny: deny, Final: wait, Wait: wait, Label: deep}}
+		return Result{Err: &CallError{Code: code, Deny: deny, Final: wait, Wait: wait, Label: lowLabel}}
 	}
 	switch c.Tool {
 	case "quota":
@@ -294,7 +301,11 @@ func (h *niHost) act(c Call, deep label.Label) Result {
 	case "recv":
 		g := h.in.g[gStream+h.recvd%8]
 		h.recvd++
-		return Result{Value: value.IntOf(g.vals[0], g.lab.Join(c.PC).Join(c.History))}
+		if l := g.lab.Join(c.PC).Join(c.History); g.vals[0] == 0 {
+			return Result{Value: value.NoneOf(l)}
+		} else {
+			return Result{Value: value.IntOf(g.vals[0], l)}
+		}
 	case "div":
 		a, b := arg("a"), arg("b")
 		if a.Kind != value.Int || b.Kind != value.Int || b.Int.Sign() == 0 {
@@ -306,6 +317,11 @@ func (h *niHost) act(c Call, deep label.Label) Result {
 			return refuse("denied", true, false)
 		}
 		return Result{Value: value.IntOf(1, deep)}
+	case "look": // what it answers depends on nothing, but not whether it does
+		if x := arg("x"); x.Kind != value.Int || x.Int.Bit(0) == 1 {
+			return refuse("odd", false, false)
+		}
+		return Result{Value: value.IntOf(7, lowLabel)}
 	case "ask":
 		return refuse("waiting", false, true)
 	case "mail":
@@ -346,7 +362,7 @@ func (h *niHost) act(c Call, deep label.Label) Result {
 
 var niTools = []ToolSig{
 	{Name: "send", Params: []string{"x", "y"}}, {Name: "recv"}, {Name: "quota"}, {Name: "div", Params: []string{"a", "b"}},
-	{Name: "pay", Params: []string{"x"}}, {Name: "ask", Params: []string{"x"}}, {Name: "mail", Params: []string{"x"}}, {Name: "inbox"},
+	{Name: "pay", Params: []string{"x"}}, {Name: "ask", Params: []string{"x"}}, {Name: "look", Params: []string{"x"}}, {Name: "mail", Params: []string{"x"}}, {Name: "inbox"},
 }
 
 // niProgram is a session's turns, compiled, and what they name.

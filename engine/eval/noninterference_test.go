@@ -348,55 +348,99 @@ func (c *counterexample) String() string {
 	return b.String()
 }
 
+// niCase is a random program and what it is run on.
+type niCase struct {
+	seed    uint64
+	turns   []string
+	program *niProgram
+	authors []label.Label
+	base    niInputs
+	others  []variant
+}
+
+// variant is inputs that differ from others above an observer.
+type variant struct {
+	in       niInputs
+	observer observer // for whom it was made
+	sees     crowd    // who sees that they differ
+}
+
+func newCase(r *rand.Rand, seed uint64) (*niCase, error) {
+	c := &niCase{seed: seed, turns: (&gen{Rand: r}).programs()}
+	var err error
+	if c.program, err = compileTurns(c.turns, inputNames); err != nil {
+		return nil, fmt.Errorf("seed %d: %w\n%s", seed, err, strings.Join(c.turns[1:], "---\n"))
+	}
+	if r.IntN(20) == 0 { // the last turn's author is not everybody's
+		for range len(c.turns) - 1 {
+			c.authors = append(c.authors, lowLabel)
+		}
+		c.authors = append(c.authors, niLabels[r.IntN(len(niLabels))].Join(lowLabel))
+	}
+	c.base = randomInputs(r)
+	for _, o := range observers {
+		if in, who := c.base.vary(r, o); who != 0 && r.IntN(3) > 0 {
+			c.others = append(c.others, variant{in, o, who})
+		}
+	}
+	return c, nil
+}
+
+func (c *niCase) run(in *niInputs) (*trace, error) {
+	tr, err := c.program.runGiven(in, c.authors)
+	if err != nil {
+		err = fmt.Errorf("seed %d: %w\n%s", c.seed, err, strings.Join(c.turns[1:], "---\n"))
+	}
+	return tr, err
+}
+
+// compare returns the counter-example, if there is one, that the runs a on the base and b on a variant are.
+func (c *niCase) compare(a, b *trace, v *variant) (found *counterexample, whole bool, compared int) {
+	for _, o := range observers {
+		if v.sees&o.bit != 0 {
+			continue
+		}
+		how, end := differ(a, b, o)
+		if how != "" {
+			return &counterexample{c.seed, o, how, c.turns[1:], c.authors, c.base, v.in}, false, 0
+		}
+		compared++
+		whole = whole || end && o.bit == v.observer.bit
+	}
+	return nil, whole, compared
+}
+
 // try runs one random program on several inputs.
 func (n *tally) try(r *rand.Rand, seed uint64) (*counterexample, error) {
-	g := &gen{Rand: r}
-	turns := g.programs()
-	p, err := compileTurns(turns, inputNames)
+	c, err := newCase(r, seed)
 	if err != nil {
-		return nil, fmt.Errorf("seed %d: %w\n%s", seed, err, strings.Join(turns, "---\n"))
+		return nil, err
 	}
-	var authors []label.Label
-	if r.IntN(20) == 0 {
-		for range len(turns) - 1 {
-			authors = append(authors, lowLabel)
-		}
-		authors = append(authors, niLabels[r.IntN(len(niLabels))].Join(lowLabel))
+	a, err := c.run(&c.base)
+	if err != nil {
+		return nil, err
 	}
 	n.programs++
-	base := randomInputs(r)
-	a, err := p.runGiven(&base, authors)
-	for _, o := range observers {
+	for i := range c.others {
+		v := &c.others[i]
+		if a.dead&v.observer.bit != 0 && i%4 != 0 { // little is compared then
+			continue
+		}
+		b, err := c.run(&v.in)
 		if err != nil {
-			return nil, fmt.Errorf("seed %d: %w\n%s", seed, err, strings.Join(turns, "---\n"))
-		}
-		if a.dead&o.bit != 0 && r.IntN(4) > 0 {
-			continue
-		}
-		other, who := base.vary(r, o)
-		if who == 0 {
-			continue
-		}
-		var b *trace
-		if b, err = p.runGiven(&other, authors); err != nil {
-			continue
+			return nil, err
 		}
 		n.pairs++
-		for _, p := range observers {
-			if who&p.bit != 0 {
-				continue
-			}
-			how, whole := differ(a, b, p)
-			if how != "" {
-				return &counterexample{seed, p, how, turns[1:], authors, base, other}, nil
-			}
-			n.compared++
-			if p == o && whole {
-				n.alive++
-			}
+		found, whole, observers := c.compare(a, b, v)
+		if found != nil {
+			return found, nil
+		}
+		n.compared += observers
+		if whole {
+			n.alive++
 		}
 	}
-	return nil, err
+	return nil, nil
 }
 
 // campaign compares pairs from a seed on until it finds a counter-example.

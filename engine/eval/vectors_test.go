@@ -161,6 +161,52 @@ func vectorInputs() *niInputs {
 	return in
 }
 
+// runs runs the turns on every choice of values.
+func (v flowVector) runs() (traces []*trace, chosen [][]int, err error) {
+	var names []string
+	for _, in := range v.inputs {
+		names = append(names, in.name)
+	}
+	p, err := compileTurns(v.turns, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	for n := 0; ; n++ {
+		in, index, ok := v.choose(n)
+		if !ok {
+			return traces, chosen, nil
+		}
+		tr, err := p.run(in, vectorInputs())
+		if err != nil {
+			return nil, nil, err
+		}
+		traces, chosen = append(traces, tr), append(chosen, index)
+	}
+}
+
+// told says who can tell which choices from each other, although what differs is hidden from them.
+func (v flowVector) told(traces []*trace, chosen [][]int) (out []string) {
+	for i := range traces {
+		for j := range i {
+			for _, o := range observers {
+				hidden := true
+				for k, in := range v.inputs {
+					if chosen[i][k] != chosen[j][k] && o.sees(in.label) {
+						hidden = false
+					}
+				}
+				if !hidden {
+					continue
+				}
+				if d, _ := differ(traces[j], traces[i], o); d != "" {
+					out = append(out, fmt.Sprintf("%s can tell %v from %v: %s", o.name, chosen[j], chosen[i], d))
+				}
+			}
+		}
+	}
+	return out
+}
+
 func TestFlowVectors(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(*vectorDir, "*.txtar"))
 	if err != nil || len(paths) == 0 {
@@ -173,26 +219,9 @@ func TestFlowVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := parseVector(t, a)
-			var names []string
-			for _, in := range v.inputs {
-				names = append(names, in.name)
-			}
-			p, err := compileTurns(v.turns, names)
+			traces, chosen, err := v.runs()
 			if err != nil {
 				t.Fatal(err)
-			}
-			var traces []*trace
-			var chosen [][]int
-			for n := 0; ; n++ {
-				in, index, ok := v.choose(n)
-				if !ok {
-					break
-				}
-				tr, err := p.run(in, vectorInputs())
-				if err != nil {
-					t.Fatal(err)
-				}
-				traces, chosen = append(traces, tr), append(chosen, index)
 			}
 			got := story(traces[0])
 			if *update {
@@ -214,23 +243,8 @@ func TestFlowVectors(t *testing.T) {
 					}
 				}
 			}
-			for i := range traces {
-				for j := range i {
-					for _, o := range observers {
-						hidden := true
-						for k, in := range v.inputs {
-							if chosen[i][k] != chosen[j][k] && o.sees(in.label) {
-								hidden = false
-							}
-						}
-						if !hidden {
-							continue
-						}
-						if d, _ := differ(traces[j], traces[i], o); d != "" {
-							t.Errorf("%s can tell %v from %v: %s", o.name, chosen[j], chosen[i], d)
-						}
-					}
-				}
+			for _, told := range v.told(traces, chosen) {
+				t.Error(told)
 			}
 		})
 	}

@@ -46,8 +46,7 @@ func (l *loader) lintCost(c *ast.Compiler) {
 
 // whole warns of a rule that reads all of a label, or of the leaves.
 func (x *linter) whole(c *ast.Compiler, r *ast.Rule, path string) {
-	terms := []*ast.Term{r.Head.Key}
-	for _, field := range ruleReads(c, r, terms) {
+	for _, field := range readsOfRule(c, r) {
 		parts := strings.Split(field, ".")
 		switch {
 		case field == "", field == "leaves", field == "call.state.label":
@@ -62,17 +61,6 @@ func (x *linter) whole(c *ast.Compiler, r *ast.Rule, path string) {
 		x.warn(position(r.Location, path), "name the fields that matter", "all of %s is read, sources too: two calls hardly ever agree in that, so that no decision is remembered", what)
 		return
 	}
-}
-
-// ruleReads returns the fields that one rule may read.
-func ruleReads(c *ast.Compiler, r *ast.Rule, heads []*ast.Term) []string {
-	body := r.Body.Copy()
-	for i, h := range heads {
-		if h != nil {
-			body.Append(ast.Equality.Expr(ast.VarTerm(fmt.Sprintf("__head%d__", i)), h))
-		}
-	}
-	return readsOf(c, body)
 }
 
 // toolHelpers returns the helpers of a package that ask for a tool and for nothing else before it.

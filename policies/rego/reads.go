@@ -27,11 +27,20 @@ type reads struct {
 
 // readsOf returns the fields that evaluating the body may read, sorted.
 func readsOf(c *ast.Compiler, body ast.Body) []string {
+	return readsFrom(c, func(r *reads) { r.scope(body, nil, nil, nil) })
+}
+
+// readsOfRule returns the fields that evaluating one rule may read, sorted.
+func readsOfRule(c *ast.Compiler, rule *ast.Rule) []string {
+	return readsFrom(c, func(r *reads) { r.rule(rule) })
+}
+
+func readsFrom(c *ast.Compiler, start func(*reads)) []string {
 	r := &reads{compiler: c, found: map[string]bool{}, params: map[*ast.Rule]map[ast.Var]map[string]bool{}}
 	for r.grown = true; r.grown; { // until no argument stands for more
 		r.grown = false
 		r.visited, r.queue = map[*ast.Rule]bool{}, nil
-		r.scope(body, nil, nil, nil)
+		start(r)
 		for len(r.queue) > 0 {
 			rule := r.queue[0]
 			r.queue = r.queue[1:]

@@ -279,9 +279,10 @@ func (r *run) feedback(ctx context.Context, turn int, out eval.Outcome) (string,
 	if r.agent.Spec.Mode == "plan" {
 		return b.String(), nil
 	}
-	n := 0
+	n, hidden := 0, false
 	for _, p := range out.Prints {
 		var line []string
+		told := false
 		for _, v := range p.Args {
 			n++
 			o, err := r.session.Observe(ctx, fmt.Sprintf("printed %d", n), v, p.PC)
@@ -289,6 +290,13 @@ func (r *run) feedback(ctx context.Context, turn int, out eval.Outcome) (string,
 				return "", err
 			}
 			line = append(line, o.Text)
+			told = told || o.Text != gate.Hidden
+		}
+		if !told && len(line) > 0 { // one line for all of them: how many there are the meter does not pay for
+			if hidden {
+				continue
+			}
+			hidden = true
 		}
 		fmt.Fprintf(&b, "printed: %s\n", strings.Join(line, " "))
 	}

@@ -77,6 +77,17 @@ func (c *command) root() *cobra.Command {
 	return root
 }
 
+// addCompletion adds cobra's own verb, which would show its help for whatever it does not know. It writes to what is
+// the output now.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args, c.RunE = cobra.ArbitraryArgs, group("", "").RunE
+		}
+	}
+}
+
 // helpVerb shows the help of a verb, and knows which ones there are.
 func helpVerb(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
@@ -167,6 +178,7 @@ func (c *command) run(ctx context.Context, args []string) int {
 	root.SetIn(c.stdin)
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
+	addCompletion(root)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0

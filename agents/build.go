@@ -76,7 +76,7 @@ func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Prob
 	problems = append(problems, a.checkInputs()...)
 	problems = append(problems, a.author()...)
 	schemas := engine.Schemas(a.tools)
-	bound, more := root.Load(ctx, root.Config{Host: p.Host, Policies: p.Policies, Tools: schemas})
+	bound, more := root.Load(ctx, root.Config{Host: p.Host, Agent: a.Spec.Meta.Name, Policies: p.Policies, Tools: schemas})
 	problems = append(problems, more...)
 	a.Root = bound
 	if spec.Fatal(problems) {

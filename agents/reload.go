@@ -33,6 +33,7 @@ const (
 // under the old ones.
 type watcher struct {
 	root  *root.Root
+	agent string
 	tools []policies.ToolSchema
 	read  func() (*spec.Project, []spec.Problem)
 	told  func([]spec.Problem)
@@ -55,7 +56,7 @@ type watcher struct {
 // watch watches the files of a project whose policies are in the root.
 func watch(p *spec.Project, r *root.Root, tools []policies.ToolSchema, o Options) *watcher {
 	w := &watcher{
-		root: r, tools: tools, read: o.Reread, told: o.Told, host: hostFile(p), list: watched(p),
+		root: r, agent: p.Agent.Meta.Name, tools: tools, read: o.Reread, told: o.Told, host: hostFile(p), list: watched(p),
 		every: lookEvery, reads: readEvery, still: stillFor,
 	}
 	w.last.Store(&policies.Reload{})
@@ -136,7 +137,7 @@ func (w *watcher) replace(ctx context.Context, p *spec.Project, problems []spec.
 	}
 	before := w.root.Revision()
 	if !spec.Fatal(problems) {
-		more := w.root.Reload(context.WithoutCancel(ctx), root.Config{Host: p.Host, Policies: p.Policies, Tools: w.tools})
+		more := w.root.Reload(context.WithoutCancel(ctx), root.Config{Host: p.Host, Agent: w.agent, Policies: p.Policies, Tools: w.tools})
 		problems = spec.SortProblems(append(problems, more...))
 	}
 	next := policies.Reload{Serial: w.LastReload().Serial + 1}

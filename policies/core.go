@@ -145,14 +145,15 @@ func (s *Static) of(r *Request) bool {
 }
 
 // Warm specialises the rules for calls with these static properties, so that the first of
-// them does not wait for it. Whatever goes wrong shows when such a call is decided.
-func (c *Core) Warm(ctx context.Context, s Static) {
+// them does not wait for it, and reports whether there is a rule that could allow one. Whatever goes wrong shows when such a call is decided.
+func (c *Core) Warm(ctx context.Context, s Static) (mayAllow bool) {
 	r := &Request{
 		Agent: Agent{Name: s.Agent}, Principal: Principal{Sub: s.Principal, Groups: s.Groups},
 		Call: Call{Kind: s.Kind, Tool: s.Tool, Effects: s.Effects, Sinks: s.Sinks},
 	}
 	key := appendStatic(nil, r)
-	c.specialise(ctx, maphash.Bytes(c.seed, key), key, r)
+	rules, err := c.specialise(ctx, maphash.Bytes(c.seed, key), key, r)
+	return err != nil || slices.ContainsFunc(rules.engines, Rules.MayAllow)
 }
 
 // maxScratch is how many bytes a scratch may hold on to between decisions.

@@ -38,6 +38,10 @@ type Rules interface {
 	// such as "call.args.amount", "labels.pc.rank", "leaves.host", "history"; a field covers what is
 	// below it, and lists have no index. Equal fields give equal findings.
 	Reads() []string
+
+	// MayAllow reports whether one of the rules allows, if what is not known yet is as it wants it, and is not in
+	// audit mode.
+	MayAllow() bool
 }
 
 // Findings are the rules that fired, united over engines before they are combined.

@@ -27,6 +27,7 @@ func (e allowEngine) Evaluate(_ context.Context, _ *policies.Request, out *polic
 	return nil
 }
 func (allowEngine) Reads() []string { return nil }
+func (allowEngine) MayAllow() bool  { return true }
 
 func TestTheFlowRuleThroughTheGate(t *testing.T) {
 	body := func(l label.Label) eval.Call {

@@ -56,6 +56,13 @@ var states = sync.Pool{New: func() any { return newState() }}
 // Reads implements [policies.Rules].
 func (rs *rules) Reads() []string { return rs.reads }
 
+// MayAllow implements [policies.Rules].
+func (rs *rules) MayAllow() bool {
+	return slices.ContainsFunc(rs.bound, func(b *bound) bool {
+		return !b.policy.src.Audit && slices.ContainsFunc(b.rules, func(r boundRule) bool { return r.rule.src.Action == actionAllow && !r.rule.src.Audit })
+	})
+}
+
 // Evaluate implements [policies.Rules]. A rule that cannot be evaluated is a denial if it denies or asks,
 // and nothing if it allows or accepts. A request that does not have the properties that the rules
 // were specialised for is an error.

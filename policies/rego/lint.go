@@ -14,7 +14,7 @@ import (
 )
 
 // Lint warns of rules that load and do not do what their author meant: a name that no call has, two conditions that exclude each
-// other, a denial that is silent about what is missing, a grant that holds of nothing at all, an ask that nothing allows.
+// other, a denial that is silent about what is missing, a grant that holds of nothing at all.
 
 // linter looks at the modules of policies as they were written.
 type linter struct {
@@ -31,19 +31,6 @@ func (l *loader) lint(cfg Config) {
 			x.required[t.Name]["input.call.args."+p.Name] = p.Required
 		}
 	}
-	allows, asks := slices.ContainsFunc(cfg.Policies, allowsInCEL), spec.Position{}
-	for _, name := range slices.Sorted(maps.Keys(l.packs)) {
-		k := l.packs[name]
-		allows = allows || len(k.sets[allowSet]) > 0 || k.policy.Own
-		for _, id := range slices.Sorted(maps.Keys(k.sets[askSet])) {
-			if asks.File == "" {
-				asks = k.sets[askSet][id].pos
-			}
-		}
-	}
-	if asks.File != "" && !allows {
-		x.warn(asks, "an ask qualifies a grant: without it the call is denied and nobody is asked", "ask: no rule allows anything")
-	}
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
 		if f := l.files[path]; !strings.HasPrefix(path, LibraryPrefix) {
 			for _, r := range f.module.Rules {
@@ -52,10 +39,6 @@ func (l *loader) lint(cfg Config) {
 		}
 	}
 	l.problems = append(l.problems, x.problems...)
-}
-
-func allowsInCEL(p spec.Policy) bool {
-	return p.CEL != nil && slices.ContainsFunc(p.CEL.Rules, func(r spec.Rule) bool { return r.Action == "allow" })
 }
 
 func (x *linter) warn(at spec.Position, hint, format string, args ...any) {

@@ -328,6 +328,27 @@ func (p *program) modules(rest []*ast.Term, support []*ast.Module) map[string]*a
 	return out
 }
 
+// mayAllow reports whether a rule that allows is left.
+func (p *program) mayAllow() bool {
+	allows := func(s slot) bool { return s.set == allowSet && !s.pack.audited(allowSet) }
+	return slices.ContainsFunc(p.always.Reasons, func(r policies.Reason) bool { return r.Effect == policies.Allow && !r.Audit }) ||
+		slices.ContainsFunc(p.fast, func(t translated) bool { return allows(t.slot) && len(t.code.defs) > 0 }) ||
+		slices.ContainsFunc(p.slots, allows)
+}
+
+// audited reports whether all rules of a set are in audit mode.
+func (p *pack) audited(set setKind) bool {
+	if p.audit {
+		return true
+	}
+	for _, r := range p.sets[set] {
+		if !r.audit {
+			return false
+		}
+	}
+	return true
+}
+
 // evaluate adds what fires to out.
 func (p *program) evaluate(ctx context.Context, l *limit, r *policies.Request, out *policies.Findings) error {
 	begin := *out

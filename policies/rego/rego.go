@@ -150,6 +150,9 @@ func (r *rules) Reads() []string {
 	return slices.Compact(out)
 }
 
+// MayAllow implements [policies.Rules].
+func (r *rules) MayAllow() bool { return slices.ContainsFunc(r.programs, (*program).mayAllow) }
+
 // Evaluate implements [policies.Rules].
 func (r *rules) Evaluate(ctx context.Context, req *policies.Request, out *policies.Findings) error {
 	if len(r.programs) == 0 {

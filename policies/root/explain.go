@@ -18,10 +18,11 @@ func Suite(cfg Config, files ...string) (rego.Suite, []spec.Problem) {
 }
 
 // Rules lists the rules of all policies, those in Rego first.
-func (r *Root) Rules() []policies.Rule {
-	now := r.rules.Load()
-	out := now.rego.Rules()
-	for _, info := range now.cel.Rules() {
+func (r *Root) Rules() []policies.Rule { return r.rules.Load().list() }
+
+func (r *rules) list() []policies.Rule {
+	out := r.rego.Rules()
+	for _, info := range r.cel.Rules() {
 		out = append(out, ruleOf(info))
 	}
 	return out

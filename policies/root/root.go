@@ -27,6 +27,9 @@ type Config struct {
 	// Host names the shipped policies and their parameters; nil: none.
 	Host *spec.Host
 
+	// Agent is the name of the agent that has the tools; "": it is not known.
+	Agent string
+
 	// Policies are the host's, and those of agents' own, which are marked so.
 	Policies []*spec.Policy
 
@@ -104,7 +107,8 @@ func build(ctx context.Context, cfg Config) (*rules, []spec.Problem) {
 	if err != nil {
 		return nil, append(problems, spec.Problem{Text: err.Error()})
 	}
-	return &rules{core, inRego, inCEL}, spec.SortProblems(append(problems, warm(ctx, cfg, docs, core)...))
+	out := &rules{core, inRego, inCEL}
+	return out, spec.SortProblems(slices.Concat(problems, askedInVain(out.list()), warm(ctx, cfg, docs, core)))
 }
 
 // failed turns a panic into a problem: rules that an engine stumbles over are not to take the process down.
@@ -184,35 +188,59 @@ func withParams(docs []spec.Policy, host map[string]any) []spec.Policy {
 const warmFor = 200 * time.Millisecond
 
 // warm specialises the rules of the granted tools, so that the first call does not wait, and warns of
-// a tool to which no policy applies.
+// tools to which no policy applies, and of toolsets of which no rule can allow a single tool: that some tools of a set are not
+// allowed is what policies are for.
 func warm(ctx context.Context, cfg Config, docs []spec.Policy, core *policies.Core) (problems []spec.Problem) {
-	var unbound []string
-	for _, t := range cfg.Tools {
-		if !slices.ContainsFunc(docs, func(p spec.Policy) bool { return !p.Own && policies.MatchesTool(p.Match, t) }) {
-			unbound = append(unbound, t.Name)
-		}
-	}
-	if len(unbound) > 0 && len(docs) > 0 {
-		pos := docs[0].Meta.Pos
-		if cfg.Host != nil {
-			pos = cfg.Host.Meta.Pos
-		}
-		problems = append(problems, spec.Problem{Pos: pos, Warn: true,
-			Text: "no policy applies to " + strings.Join(unbound, ", ") + ": every call will be denied"})
-	}
+	var unbound, unallowed []string
+	allowed := map[string]bool{} // toolsets, by what stands before the name's last dot
 	var principal policies.Principal
 	if cfg.Host != nil {
 		principal = policies.Principal(cfg.Host.Principal)
 	}
 	start := time.Now()
 	for _, t := range cfg.Tools {
-		if time.Since(start) > warmFor || ctx.Err() != nil {
-			break
+		if !slices.ContainsFunc(docs, func(p spec.Policy) bool { return !p.Own && policies.MatchesTool(p.Match, t) }) {
+			unbound = append(unbound, t.Name)
+			continue
 		}
-		core.Warm(ctx, policies.Static{
-			Principal: principal.Sub, Groups: principal.Groups, Kind: policies.KindTool,
+		if time.Since(start) > warmFor || ctx.Err() != nil {
+			allowed[setOf(t.Name)] = true // it may be
+			continue
+		}
+		if core.Warm(ctx, policies.Static{
+			Agent: cfg.Agent, Principal: principal.Sub, Groups: principal.Groups, Kind: policies.KindTool,
 			Tool: t.Name, Effects: t.Effects, Sinks: t.SinkKinds(),
-		})
+		}) || cfg.Agent == "" { // a policy that matches the agent may
+			allowed[setOf(t.Name)] = true
+		} else {
+			unallowed = append(unallowed, t.Name)
+		}
+	}
+	unallowed = slices.DeleteFunc(unallowed, func(name string) bool { return allowed[setOf(name)] })
+	if len(docs) == 0 {
+		return nil
+	}
+	pos := docs[0].Meta.Pos
+	if cfg.Host != nil {
+		pos = cfg.Host.Meta.Pos
+	}
+	for what, tools := range map[string][]string{"no policy applies to ": unbound, "no rule allows ": unallowed} {
+		if len(tools) > 0 {
+			problems = append(problems, spec.Problem{Pos: pos, Warn: true, Text: what + strings.Join(tools, ", ") + ": every call will be denied"})
+		}
 	}
 	return problems
+}
+
+func setOf(tool string) string { return tool[:max(strings.LastIndexByte(tool, '.'), 0)] }
+
+// askedInVain warns of asks if no rule allows anything.
+func askedInVain(rules []policies.Rule) []spec.Problem {
+	allows := func(r policies.Rule) bool { return r.Action == "allow" && !r.Audit }
+	i := slices.IndexFunc(rules, func(r policies.Rule) bool { return r.Action == "ask" && !r.Audit })
+	if i < 0 || slices.ContainsFunc(rules, allows) {
+		return nil
+	}
+	return []spec.Problem{{Pos: rules[i].Pos, Warn: true, Text: rules[i].ID + ": no rule allows anything",
+		Hint: "an ask qualifies a grant: without it the call is denied and nobody is asked"}}
 }

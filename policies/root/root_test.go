@@ -190,12 +190,40 @@ func TestEveryProblemAtOnce(t *testing.T) {
 	}
 }
 
-func TestToolsToWhichNoPolicyAppliesAreWarnedOf(t *testing.T) {
-	p := regoPolicy(t, "a", `allow contains "a.read" if true`)
-	p.Match.Tools = []string{"mail.*"}
-	_, problems := Load(t.Context(), Config{Policies: []*spec.Policy{p}, Tools: []policies.ToolSchema{sample.Tools["mail.read"], sample.Tools["files.write"]}})
-	if len(problems) != 1 || !problems[0].Warn || !strings.Contains(problems[0].Text, "no policy applies to files.write") {
-		t.Errorf("got %v", problems)
+func TestToolsThatNothingCanAllowAreWarnedOf(t *testing.T) {
+	bound := func(p *spec.Policy, tools ...string) *spec.Policy {
+		p.Match.Tools = tools
+		return p
+	}
+	asks := `ask contains "a.ask" if input.call.tool == "files.write"`
+	for _, test := range []struct {
+		name     string
+		policies []*spec.Policy
+		want     []string
+	}{
+		{"no policy applies", []*spec.Policy{bound(regoPolicy(t, "a", `allow contains "a.read" if true`), "mail.*")}, []string{"no policy applies to files.write: every call will be denied"}},
+		{"no rule allows it", []*spec.Policy{regoPolicy(t, "a", `allow contains "a.read" if input.call.effects == ["read"]`), celPolicy("b", nil, rule("b.read", "allow", "call.tool == 'mail.read'"))}, []string{"no rule allows files.write: every call will be denied"}},
+		{"a rule may", []*spec.Policy{regoPolicy(t, "a", "allow contains \"a.read\" if input.call.tool == \"mail.read\"\nallow contains \"a.short\" if count(input.call.args.text) < 9")}, nil},
+		{"a rule in CEL may", []*spec.Policy{celPolicy("b", nil, rule("b.read", "allow", "call.args.?text.orValue('') != 'x' && call.kind == 'tool'"))}, nil},
+		{"one in audit mode does not", []*spec.Policy{regoPolicy(t, "a", "allow contains \"a.read\" if input.call.tool == \"mail.read\"\nallow contains {\"id\": \"a.all\", \"mode\": \"audit\"} if true")}, []string{"no rule allows files.write: every call will be denied"}},
+		{"an ask in vain", []*spec.Policy{regoPolicy(t, "a", asks)}, []string{"a.ask: no rule allows anything", "no rule allows mail.read, files.write: every call will be denied"}},
+		{"an ask in vain in CEL", []*spec.Policy{celPolicy("b", nil, rule("b.ask", "ask", "call.kind == 'tool'"))}, []string{"b.ask: no rule allows anything", "no rule allows mail.read, files.write: every call will be denied"}},
+		{"an ask that the other language allows", []*spec.Policy{regoPolicy(t, "a", asks), celPolicy("b", nil, rule("b.all", "allow", "call.kind == 'tool'"))}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, problems := Load(t.Context(), Config{Agent: "inbox", Policies: test.policies, Tools: []policies.ToolSchema{sample.Tools["mail.read"], sample.Tools["files.write"]}})
+			var got []string
+			for _, p := range problems {
+				if !p.Warn {
+					t.Errorf("%v, want a warning", p)
+				}
+				got = append(got, p.Text)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
 	}
 }
 

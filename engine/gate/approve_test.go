@@ -113,6 +113,27 @@ func TestAsks(t *testing.T) {
 	}
 }
 
+// An approval is for the arguments that people have seen: when policies that are reloaded meanwhile let through what was
+// redacted, they are asked again.
+func TestAnApprovalIsForWhatWasShown(t *testing.T) {
+	p := &people{answers: []Verdict{yes("bob")}}
+	r := newRig(t, func(c *Config) { c.Approver = p })
+	r.pdp.decide = func(*policies.Request) (policies.Decision, error) {
+		d := asking(policies.Approval{Ask: "large"})
+		if len(p.asked) == 0 {
+			d.Obligations = []policies.Obligation{oblige("redact", map[string]any{"path": "/args/body"})}
+		}
+		return d, nil
+	}
+	wantCode(t, r.do(send("1.1", secretText)), "waiting")
+	if len(p.asked) != 2 || r.calls() != nil {
+		t.Fatalf("asked %d times and ran %q, want a second question and no call", len(p.asked), r.calls())
+	}
+	if p.asked[0].Approval.Binding == p.asked[1].Approval.Binding {
+		t.Error("both questions have one binding")
+	}
+}
+
 func TestAQuestionShowsWhatWillBeDone(t *testing.T) {
 	p := &people{answers: []Verdict{yes("bob")}}
 	r := newRig(t, func(c *Config) { c.Approver = p })

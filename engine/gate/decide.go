@@ -86,7 +86,7 @@ func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 			if outcome != Approved {
 				return g.unapproved(x, v, a, outcome)
 			}
-			approved[askKey(a.Policy, a.Ask)] = true
+			approved[askKey(a.Policy, a.Ask)], x.bound = true, x.binding()
 		}
 	}
 }
@@ -194,6 +194,9 @@ func (g *Gate) oblige(x *crossing, r *policies.Request, d *policies.Decision, ap
 			return v
 		}
 		x.final, x.digest = args, ""
+	}
+	if len(approved) > 0 && x.binding() != x.bound { // policies that changed meanwhile would send what nobody has seen
+		clear(approved)
 	}
 	if costs := charges(v.limits, r, x.bits); len(costs) > 0 {
 		v.past, v.outcome = x.history, x.in.Join(x.history)

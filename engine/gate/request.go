@@ -92,6 +92,7 @@ type crossing struct {
 	context label.Label
 	history label.Label // of the calls before it
 	digest  string      // of final, see binding; "" until it is asked for
+	bound   string      // the binding under which people have approved; "" if nobody has
 	bits    int         // that it would endorse
 	key     string      // idempotency key of a tool's call
 

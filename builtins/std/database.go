@@ -33,7 +33,7 @@ const (
 // databaseOptions are the options of toolsets that work on one database.
 func databaseOptions(trust string) []builtins.Param {
 	return append([]builtins.Param{
-		{Name: "database", Doc: "The SQLite file, relative to the state folder.", Schema: schema(`{"type": "string", "minLength": 1}`), Required: true},
+		{Name: "database", Doc: "The SQLite file: a path below the state folder, or without a seed an absolute one.", Schema: schema(`{"type": "string", "minLength": 1}`), Required: true},
 		{Name: "seed", Doc: "SQL, relative to the agent file, that makes the database if it is not there.", Schema: schema(`{"type": "string", "minLength": 1}`)},
 	}, labelOptions(trust)...)
 }
@@ -49,7 +49,8 @@ type database struct {
 // wrong and returns nil.
 func (b *builder) database(ctx context.Context) *database {
 	name, seed := b.text("database", ""), b.text("seed", "")
-	db := &database{b.place("database", name, true), name, "database:" + path.Clean(filepath.ToSlash(name))}
+	inState := seed != "" || !filepath.IsAbs(name) // one that is there already may be anywhere
+	db := &database{b.place("database", name, inState), name, "database:" + path.Clean(filepath.ToSlash(name))}
 	if db.file == "" {
 		return nil
 	}
@@ -85,11 +86,16 @@ func (db *database) make(ctx context.Context, seed string) error {
 	}
 	temp := filepath.Join(filepath.Dir(db.file), tempPrefix+randomName()+".db")
 	defer os.Remove(temp)
-	err = (&database{file: temp}).with(writing, nil, func(conn *sql.DB) error {
-		_, err := conn.ExecContext(ctx, string(script))
+	within, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	err = (&database{file: temp}).with(writing, mayMake, func(conn *sql.DB) error {
+		_, err := conn.ExecContext(within, string(script))
 		return err
 	})
-	if err != nil {
+	switch {
+	case within.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("%s: not done within %s", filepath.Base(seed), queryTimeout)
+	case err != nil:
 		return fmt.Errorf("%s: %w", filepath.Base(seed), err)
 	}
 	// Somebody else may have made it meanwhile: theirs is as good.
@@ -208,6 +214,21 @@ func mayChange(action sqlite.AuthorizerActionCode, table, name, db, by string) s
 		}
 	}
 	return mayRead(action, table, name, db, by)
+}
+
+// seedPragmas are those that say something of the database itself.
+var seedPragmas = []string{"foreign_keys", "user_version", "application_id", "encoding", "page_size", "auto_vacuum"}
+
+// mayMake lets a seed do with its own database whatever it wants, and reach nothing else: who checks an agent's
+// file runs its seed.
+func mayMake(action sqlite.AuthorizerActionCode, table, name, _, _ string) sqlite.AuthorizerReturnCode {
+	switch {
+	case action == sqlite.AuthAttach, action == sqlite.AuthDetach,
+		action == sqlite.AuthPragma && !slices.Contains(seedPragmas, strings.ToLower(table)),
+		action == sqlite.AuthFunction && slices.Contains(forbidden, strings.ToLower(name)):
+		return sqlite.AuthorizerDeny
+	}
+	return sqlite.AuthorizerOK
 }
 
 // limited takes one connection and bounds what a statement on it may ask for.

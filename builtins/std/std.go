@@ -237,9 +237,13 @@ func texts(list []any) []string {
 	return out
 }
 
-// place returns the path that an option names, below the state folder or the agent's. It
-// reports that there is no state folder, and returns "".
+// place returns the path that an option names: as seen from the agent's folder, or below the state folder,
+// where what is named is made if it is not there. It reports what leads out of the state folder, or that there is none, and returns "".
 func (b *builder) place(option, path string, inState bool) string {
+	if inState && !filepath.IsLocal(filepath.FromSlash(path)) {
+		b.fail(option, fmt.Sprintf("got %q, want a path below the state folder", path))
+		return ""
+	}
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}

@@ -163,7 +163,9 @@ func TestEveryToolIsDeclaredInFull(t *testing.T) {
 }
 
 func TestBuildReportsEveryOption(t *testing.T) {
-	env := place(t, map[string]string{"file": "", "bad.sql": "CREATE TABLE t (", "no.sql": "CREATE TABLE t (a);", "mail/1.eml": ""})
+	env := place(t, map[string]string{"file": "", "bad.sql": "CREATE TABLE t (", "no.sql": "CREATE TABLE t (a);",
+		"attach.sql": "CREATE TABLE t (a); ATTACH '/tmp/callgate-test-a.db' AS x;", "into.sql": "CREATE TABLE t (a); VACUUM INTO '/tmp/callgate-test-a.db';",
+		"pragma.sql": "PRAGMA temp_store_directory = '/tmp'; CREATE TABLE t (a);", "mail/1.eml": ""})
 	noState := Env{Dir: env.Dir}
 	for _, test := range []struct {
 		name    string
@@ -183,6 +185,12 @@ func TestBuildReportsEveryOption(t *testing.T) {
 		{"no database and no seed", "sql", env, map[string]any{"database": "l.db"}, `sql: option database: "l.db" is not there, and no seed to make it from`},
 		{"a seed that is not there", "sql", env, map[string]any{"database": "l.db", "seed": "nope.sql"}, "sql: option seed: open "},
 		{"a seed that is no SQL", "sql", env, map[string]any{"database": "l.db", "seed": "bad.sql"}, "sql: option seed: bad.sql: SQL logic error: incomplete input"},
+		{"a seed that reaches another file", "sql", env, map[string]any{"database": "l.db", "seed": "attach.sql"}, "sql: option seed: attach.sql: authorization denied: not authorized"},
+		{"… by a copy of itself", "sql", env, map[string]any{"database": "l.db", "seed": "into.sql"}, "sql: option seed: into.sql: authorization denied"},
+		{"… by a setting", "sql", env, map[string]any{"database": "l.db", "seed": "pragma.sql"}, "sql: option seed: pragma.sql: authorization denied: not authorized"},
+		{"a seed that makes a database somewhere else", "sql", env, map[string]any{"database": filepath.Join(env.Dir, "l.db"), "seed": "no.sql"}, "sql: option database: got \"" + env.Dir + "/l.db\", want a path below the state folder"},
+		{"an outbox somewhere else", "mail.send", env, map[string]any{"root": "mail", "outbox": "../out"}, `mail.send: option outbox: got "../out", want a path below the state folder`},
+		{"a folder of the state somewhere else", "files", env, map[string]any{"root": env.Dir, "in": "state"}, "files: option root: got "},
 		{"a ledger without its tables", "payments", env, map[string]any{"database": "x.db", "seed": "no.sql"}, "payments: option database: want a table "},
 		{"no sender and no state", "mail", Env{Dir: env.Dir}, map[string]any{"root": "mail"}, "mail: option from: want one e-mail address; the principal is none\nmail: option outbox: is in the state folder, and there is none\nmail: option drafts: "},
 		{"a sender that is two", "mail.send", env, map[string]any{"root": "mail", "from": "a@b.example, c@d.example"}, "mail.send: option from: want one e-mail address"},
@@ -192,6 +200,9 @@ func TestBuildReportsEveryOption(t *testing.T) {
 			if err == nil {
 				ts.Close()
 				t.Fatal("it was built")
+			}
+			if _, there := os.Stat("/tmp/callgate-test-a.db"); there == nil {
+				t.Error("/tmp/callgate-test-a.db was made")
 			}
 			if _, ok := errors.AsType[*OptionsError](err); !ok || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("got %T\n%v\nwant\n%s", err, err, test.want)

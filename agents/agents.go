@@ -145,6 +145,7 @@ func (a *Agent) inputs(o RunOptions) (out []journal.Input, typed []string, task 
 		if in.Name == "task" && o.Task != "" {
 			text, given = o.Task, true
 		}
+		byPerson := given
 		if !given && in.Default != nil {
 			text, given = *in.Default, true
 		}
@@ -154,7 +155,7 @@ func (a *Agent) inputs(o RunOptions) (out []journal.Input, typed []string, task 
 		}
 		v := value.StringOf(text, in.For(a.principal.Sub).WithSources(label.Source{Tool: "input", Of: in.Name}))
 		out = append(out, journal.Input{Name: in.Name, Value: v})
-		if v.Label.Trust() >= label.User {
+		if byPerson && v.Label.Trust() >= label.User { // a default is what the agent's file says
 			typed = append(typed, text)
 		}
 		if in.Name == "task" {

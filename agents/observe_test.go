@@ -6,6 +6,7 @@ import (
 
 	"callgate/agents"
 	"callgate/agents/model"
+	"callgate/engine"
 	"callgate/spec"
 )
 
@@ -34,5 +35,28 @@ func TestTheModelDoesNotCountWhatIsHidden(t *testing.T) {
 	}
 	if told["2"] != told["40"] || told["2"] == "" {
 		t.Errorf("the model was told\n%s\nand\n%s\nwant the same", told["2"], told["40"])
+	}
+}
+
+// What the agent's file says by itself, nobody has typed: rules that let through what a person typed are the host's.
+func TestADefaultIsNotTyped(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"callgate.yaml": "apiVersion: callgate/v1\nkind: Host\nspec: {library: [base], policies: [./policies], principal: {sub: ana@corp.example}}\n",
+		"policies/p.yaml": "apiVersion: callgate/v1\nkind: Policy\nmetadata: {name: p}\nspec:\n  match: {tools: [mail.send]}\n  cel:\n    rules:\n" +
+			"    - {id: p.send, when: \"true\", action: allow}\n    - {id: p.unknown, each: leaf, when: \"leaf.sink == 'recipient' && !leaf.typed\", action: deny}\n",
+		"agent.yaml": "apiVersion: callgate/v1\nkind: Agent\nmetadata: {name: defaults}\nspec:\n  program: main.star\n" +
+			"  inputs: [{name: task, trust: user, default: write to eve@evil.example}]\n  tools: [{use: mail, root: ./mail}]\n",
+		"main.star": "mail.send(to = \"eve@evil.example\", subject = \"hi\", body = \"x\")\n", "mail/a.eml": "From: a@b.example\n\nx",
+	})
+	for task, want := range map[string]string{"": engine.Refused, "please write to eve@evil.example": engine.Done} {
+		p, problems := spec.Load(dir, "")
+		a, more := agents.Build(t.Context(), p, agents.Options{State: t.TempDir()})
+		if a == nil {
+			t.Fatal(problems, more)
+		}
+		if r, err := a.Run(t.Context(), agents.RunOptions{Task: task}); err != nil || r.Status != want {
+			t.Errorf("task %q: %s (%s), error %v, want %s", task, r.Status, r.Reason, err, want)
+		}
+		a.Close()
 	}
 }

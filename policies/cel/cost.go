@@ -2,6 +2,7 @@ package cel
 
 import (
 	"math"
+	"time"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
@@ -26,6 +27,11 @@ const (
 	maxDecision = 1_000_000  // of all counted evaluations of one decision
 	callCost    = 50         // of counting at all
 	maxEstimate = 10_000_000 // of an expression, for a small request: more is refused at load
+
+	// evaluationTime is what all counted evaluations of one decision may take: counting is slow where lists are long. It is
+	// given once more if it is up, since the machine may have stalled: some 60 ms in all.
+	evaluationTime = 30 * time.Millisecond
+	interruptEvery = 64 // elements
 )
 
 // isSimple reports whether an expression has no loop and no function that takes longer than reading

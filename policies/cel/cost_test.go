@@ -106,7 +106,9 @@ func TestDecisionsAreBounded(t *testing.T) {
 		rules = append(rules, spec.Rule{ID: fmt.Sprintf("r%d", i), Action: "deny", When: is(fmt.Sprintf("leaves.exists(a, leaves.exists(b, a.rank + b.rank == %d))", 90+i))})
 	}
 	found := decide(t, engine(t, rulesOf(rules...), testTools), large(t, 120, 1))
-	failed := slices.IndexFunc(found.Reasons, func(r policies.Reason) bool { return strings.Contains(r.Message, "the decision costs more than") })
+	failed := slices.IndexFunc(found.Reasons, func(r policies.Reason) bool {
+		return strings.Contains(r.Message, "the decision costs more than") || strings.Contains(r.Message, "takes longer than") && found.Volatile
+	})
 	if failed < 0 {
 		t.Errorf("got %d reasons, want one that says that the decision costs too much", len(found.Reasons))
 	}

@@ -82,7 +82,7 @@ func (e *Engine) Explain(ctx context.Context, s policies.Static, r *policies.Req
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		x, err := newExplainer(p, s, r, e.vocabulary)
+		x, err := newExplainer(ctx, p, s, r, e.vocabulary)
 		if err != nil {
 			return nil, err
 		}
@@ -99,13 +99,13 @@ type explainer struct {
 	env   *celgo.Env // keeps what macros were written as
 }
 
-func newExplainer(p *policy, s policies.Static, r *policies.Request, vocabulary []string) (*explainer, error) {
+func newExplainer(ctx context.Context, p *policy, s policies.Static, r *policies.Request, vocabulary []string) (*explainer, error) {
 	env, err := p.checker.Extend(celgo.EnableMacroCallTracking())
 	if err != nil {
 		return nil, err
 	}
 	x := &explainer{policy: p, state: newState(), env: env}
-	if err := x.state.show(r, newStatics(s, vocabulary), len(p.variables)); err != nil {
+	if err := x.state.show(ctx, r, newStatics(s, vocabulary), len(p.variables)); err != nil {
 		return nil, err
 	}
 	b := &bound{policy: p, variableType: p.types.own[typeVariables], callType: documentTypes[typeCall]}

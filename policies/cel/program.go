@@ -1,8 +1,10 @@
 package cel
 
 import (
+	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -86,7 +88,8 @@ func newProgram(x *expr, checked *ast.AST, i interpreter.Interpreter, env *celgo
 			celgo.EvalOptions(celgo.OptOptimize),
 			celgo.CustomDecoratorV2(x.env.guard(checked)),
 			celgo.CostTracking(estimator{}),
-			celgo.CostLimit(maxCost))
+			celgo.CostLimit(maxCost),
+			celgo.InterruptCheckFrequency(interruptEvery))
 	})}
 	p.ready = sync.OnceValue(func() error {
 		if checked.GetType(checked.Expr().ID()).Kind() != types.BoolKind {
@@ -105,6 +108,14 @@ func newProgram(x *expr, checked *ast.AST, i interpreter.Interpreter, env *celgo
 
 // prepare does what is left to do before the program is evaluated.
 func (p *program) prepare() (*program, error) { return p, p.ready() }
+
+// bounded returns the context of what is counted: all of it together may take evaluationTime.
+func (s *state) bounded() (context.Context, context.CancelFunc) {
+	if s.until.IsZero() {
+		s.until = time.Now().Add(evaluationTime)
+	}
+	return context.WithDeadline(s.ctx, s.until)
+}
 
 // holds evaluates a condition; if it fails, the error is in s.err.
 func (s *state) holds(p *program) verdict {
@@ -138,12 +149,18 @@ func (s *state) evaluate(p *program) ref.Val {
 	if err != nil {
 		return types.WrapErr(err)
 	}
-	v, details, err := counted.Eval(s)
+	ctx, cancel := s.bounded()
+	defer cancel()
+	v, details, err := counted.ContextEval(ctx, s)
 	s.spent += callCost
 	if details != nil && details.ActualCost() != nil {
 		s.spent += *details.ActualCost()
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			s.late = true
+			return types.NewErr("takes longer than %v", evaluationTime)
+		}
 		if cancelled, ok := err.(interpreter.EvalCancelledError); ok && cancelled.Cause == interpreter.CostLimitExceeded {
 			err = fmt.Errorf("costs more than %d steps", maxCost)
 		}

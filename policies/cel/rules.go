@@ -73,17 +73,29 @@ func (rs *rules) Evaluate(ctx context.Context, r *policies.Request, out *policie
 	if err := rs.verify(r); err != nil {
 		return err
 	}
+	before := *out
+	late, err := rs.evaluate(ctx, r, out)
+	if late { // it may have been the machine that stalled
+		*out = before
+		late, err = rs.evaluate(ctx, r, out)
+	}
+	out.Volatile = out.Volatile || late
+	return err
+}
+
+func (rs *rules) evaluate(ctx context.Context, r *policies.Request, out *policies.Findings) (late bool, err error) {
 	s := states.Get().(*state)
-	if err := s.show(r, rs.statics, rs.vars); err != nil {
-		return err
+	if err := s.show(ctx, r, rs.statics, rs.vars); err != nil {
+		return false, err
 	}
 	defer func() {
+		late = s.late
 		s.release()
 		states.Put(s)
 	}()
 	for _, b := range rs.bound {
 		if err := ctx.Err(); err != nil {
-			return err
+			return false, err
 		}
 		s.enter(b)
 		if !b.applies(s, out) {
@@ -93,7 +105,7 @@ func (rs *rules) Evaluate(ctx context.Context, r *policies.Request, out *policie
 			i = b.evaluate(s, i, out)
 		}
 	}
-	return nil
+	return false, ctx.Err()
 }
 
 // verify makes sure that what was settled ahead holds for the request: a rule that was

@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -319,7 +320,7 @@ func (f *facts) evaluate(p *policy, plan interpreter.InterpretableV2) (t truth) 
 			t = unsettled
 		}
 	}()
-	if s.show(&policies.Request{}, f.statics, 0) != nil {
+	if s.show(context.Background(), &policies.Request{}, f.statics, 0) != nil {
 		return unsettled
 	}
 	defer s.release()

@@ -1,7 +1,9 @@
 package cel
 
 import (
+	"context"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/cel-go/common/types"
@@ -53,6 +55,9 @@ type state struct {
 
 	sized, small bool
 	spent        uint64
+	ctx          context.Context // of the decision
+	until        time.Time       // when the time for counted evaluations is up; zero: there was none
+	late         bool            // it was up
 }
 
 // loopVariable is the variable of a loop over the leaves that is under way.
@@ -87,8 +92,8 @@ func newState() *state {
 }
 
 // show makes s show a request.
-func (s *state) show(r *policies.Request, static *statics, variables int) error {
-	s.r, s.static = r, static
+func (s *state) show(ctx context.Context, r *policies.Request, static *statics, variables int) error {
+	s.ctx, s.r, s.static = ctx, r, static
 	for _, v := range []struct {
 		at *labelView
 		of label.Label
@@ -121,6 +126,7 @@ func (s *state) release() {
 	clear(s.loops[:cap(s.loops)])
 	s.loops, s.err = s.loops[:0], nil
 	s.sized, s.small, s.spent = false, false, 0
+	s.ctx, s.until, s.late = nil, time.Time{}, false
 }
 
 // ResolveName gives an expression its variables.

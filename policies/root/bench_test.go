@@ -142,7 +142,7 @@ func BenchmarkGoroutines(b *testing.B) {
 }
 
 // processorTime is what the process has used so far.
-func processorTime(b *testing.B) time.Duration {
+func processorTime(b testing.TB) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)

@@ -9,12 +9,12 @@ import (
 )
 
 // What the evaluation of one call's rules may take: steps, so that the outcome does not depend on how busy the
-// machine is, and time for what a single step does. Time is tried twice: some 80 ms in all. Rules whose partial evaluation takes more
+// machine is, and time for what a single step does. Time is tried twice: some 60 ms in all. Rules whose partial evaluation takes more
 // than its share are evaluated whole; of ten thousand rules it takes two thousand steps.
 const (
 	evaluationSteps     = 200_000
-	evaluationTime      = 40 * time.Millisecond
-	specialisationSteps = 20_000
+	evaluationTime      = 30 * time.Millisecond
+	specialisationSteps = 8_000
 	specialisationTime  = 250 * time.Millisecond
 )
 

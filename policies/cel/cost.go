@@ -28,11 +28,12 @@ const (
 	callCost    = 50         // of counting at all
 	maxEstimate = 10_000_000 // of an expression, for a small request: more is refused at load
 
-	// evaluationTime is what all counted evaluations of one decision may take: counting is slow where lists are long. It is
-	// given once more if it is up, since the machine may have stalled: some 60 ms in all.
-	evaluationTime = 30 * time.Millisecond
 	interruptEvery = 64 // elements
 )
+
+// evaluationTime is what all counted evaluations of one decision may take: counting is slow where lists are long. It is
+// given once more if it is up, since the machine may have stalled: some 60 ms in all.
+var evaluationTime = 30 * time.Millisecond
 
 // isSimple reports whether an expression has no loop and no function that takes longer than reading
 // its operands once: it need not be counted, whatever the request.

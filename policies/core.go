@@ -85,40 +85,36 @@ type scratch struct {
 // Decide implements [PDP]. It returns no error: whatever goes wrong is a
 // reason of a decision that denies. The decision's slices may be shared with other
 // decisions and must not be changed.
-func (c *Core) Decide(ctx context.Context, r *Request) (Decision, error) {
+func (c *Core) Decide(ctx context.Context, r *Request) (d Decision, err error) {
 	s := c.scratch.Get().(*scratch)
-	defer c.scratch.Put(s)
-
-	rules, err := c.rulesFor(ctx, r, s)
+	rules, wrong := c.rulesFor(ctx, r, s)
 	flow := Flow(r)
-	if err != nil {
-		d := Combine(Findings{Reasons: append(flow, errorReason(err))})
+	if wrong != nil {
+		d = Combine(Findings{Reasons: append(flow, errorReason(wrong))})
 		c.finish(&d, r, false)
 		return d, nil
 	}
 
 	s.key.b = binary.LittleEndian.AppendUint64(s.key.b[:0], rules.serial)
-	rules.fields.Write(r, &s.key)
+	s.key.request(&rules.fields, r)
 	for i := range flow { // its outcome stands for all that it reads
 		s.key.text(flow[i].ID)
 		s.key.text(flow[i].Message)
 	}
-	if cap(s.key.b) > maxScratch || cap(s.buf) > maxScratch {
-		defer func() { *s = scratch{} }()
-	}
 	hash := maphash.Bytes(c.seed, s.key.b)
-	if d := c.cache.get(hash, s.key.b); d != nil {
-		out := *d
-		c.finish(&out, r, rules.history)
-		out.Cached = true
-		return out, nil
-	}
-
-	d, keep := c.evaluate(ctx, rules, r, flow)
-	if keep {
-		c.cache.put(hash, s.key.b, d)
+	if known := c.cache.get(hash, s.key.b); known != nil {
+		d = *known
+		d.Cached = true
+	} else {
+		var keep bool
+		if d, keep = c.evaluate(ctx, rules, r, flow); keep {
+			c.cache.put(hash, s.key.b, d)
+		}
 	}
 	c.finish(&d, r, rules.history)
+	if cap(s.key.b) <= maxScratch && cap(s.buf) <= maxScratch {
+		c.scratch.Put(s) // a panic would only lose it
+	}
 	return d, nil
 }
 
@@ -126,7 +122,11 @@ const recentSpecials = 1 << 8 // a power of two
 
 // rulesFor returns the rules for the request's Static.
 func (c *Core) rulesFor(ctx context.Context, r *Request, s *scratch) (*special, error) {
-	slot := &c.recent[(maphash.String(c.seed, r.Call.Tool)^maphash.String(c.seed, r.Principal.Sub))&(recentSpecials-1)]
+	at := maphash.String(c.seed, r.Call.Tool)
+	if sub := r.Principal.Sub; sub != "" { // few in a process
+		at += uint64(len(sub)) + uint64(sub[0])<<2
+	}
+	slot := &c.recent[at&(recentSpecials-1)]
 	if rules := slot.Load(); rules != nil && rules.static.of(r) {
 		return rules, nil
 	}

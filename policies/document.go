@@ -50,6 +50,7 @@ type Fields struct {
 	count     names
 
 	vocabulary Vocabulary // tags that a label which carries every tag is shown with
+	common     bool       // the key of a request is written without dynamic calls
 }
 
 // names is a set of names, or all of them.
@@ -189,6 +190,7 @@ func NewFields(reads []string, vocabulary Vocabulary) Fields {
 	for _, path := range reads {
 		f.add(path)
 	}
+	f.common = f.isCommon()
 	return f
 }
 
@@ -363,16 +365,12 @@ func (f *Fields) Write(r *Request, w DocumentWriter) {
 	if f.plain&fieldTags != 0 {
 		w.Strings("tags", f.ShowTags(r.Tags))
 	}
-	if f.leaf != 0 {
+	if k, ok := w.(*keyWriter); ok && f.leaf != 0 {
+		k.leaves(f, r.Leaves)
+	} else if f.leaf != 0 {
 		w.BeginList("leaves", len(r.Leaves))
-		if k, ok := w.(*keyWriter); ok {
-			for i := range r.Leaves { // most of a key is leaves: no dynamic calls
-				k.leaf(f, &r.Leaves[i])
-			}
-		} else {
-			for i := range r.Leaves {
-				f.writeLeaf(&r.Leaves[i], w)
-			}
+		for i := range r.Leaves {
+			f.writeLeaf(&r.Leaves[i], w)
 		}
 		w.EndList()
 	}

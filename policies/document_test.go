@@ -154,6 +154,9 @@ func TestAPathThatIsNoFieldCoversWhatIsAbove(t *testing.T) {
 // The key must tell documents apart that differ, and should not tell apart those that do not.
 func TestKeysAgreeWithDocuments(t *testing.T) {
 	paths := fieldPaths(t)
+	common := slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+		return p != "tags" && !strings.HasPrefix(p, "leaves.") && !strings.HasPrefix(p, "labels.p") && p != "session.turn" && p != "session.mode" && p != "call.tool"
+	})
 	source := sample.NewSource(4)
 	same, different := 0, 0
 	for range 4000 {
@@ -161,8 +164,28 @@ func TestKeysAgreeWithDocuments(t *testing.T) {
 		for range 1 + source.IntN(2) {
 			reads = append(reads, paths[source.IntN(len(paths))])
 		}
-		f := policies.NewFields(reads, nil)
 		a, b := source.Request(), source.Request()
+		if source.IntN(2) == 0 { // many fields, of requests that differ in little
+			for range 2 + source.IntN(4) {
+				reads = append(reads, common[source.IntN(len(common))])
+			}
+			c := *a
+			switch source.IntN(6) {
+			case 0:
+				c.Leaves = slices.Clone(a.Leaves)
+				c.Leaves[0].Label = source.Label()
+			case 1:
+				c.Leaves = b.Leaves
+			case 2:
+				c.Labels = b.Labels
+			case 3:
+				c.Session.Turn++
+			case 4:
+				c.Call.Tool, c.Tags = b.Call.Tool, b.Tags
+			}
+			b = &c
+		}
+		f := policies.NewFields(reads, nil)
 		keys := string(f.AppendKey(nil, a)) == string(f.AppendKey(nil, b))
 		docs := reflect.DeepEqual(f.Document(a), f.Document(b))
 		switch {

@@ -75,21 +75,22 @@ func harmless(r *Request) bool {
 	if r.Call.State != nil || !open(r.Labels.PC) || r.Labels.PC.Trust() < label.Internal {
 		return false
 	}
+	seen := r.Labels.PC // most leaves share a label
 	for i := range r.Leaves {
 		l := &r.Leaves[i]
-		switch l.Sink {
-		case SinkNone, SinkContent, SinkModel, SinkSecret, SinkControl:
-		default:
-			if trustID(l.Sink) == "" || l.Label.Trust() < label.Internal {
+		kind := kindOf(l.Sink)
+		if kind == unknownSink || kind <= steering && l.Label.Trust() < label.Internal {
+			return false
+		}
+		if l.Label != seen {
+			if !open(l.Label) {
 				return false
 			}
-		}
-		if !open(l.Label) {
-			return false
+			seen = l.Label
 		}
 	}
 	for i := range r.Labels.Args {
-		if !open(r.Labels.Args[i].Label) {
+		if l := r.Labels.Args[i].Label; l != seen && !open(l) {
 			return false
 		}
 	}
@@ -118,6 +119,55 @@ func (c *flowCheck) deny(id, path, format string, args ...any) {
 		ID: id, Policy: "flow", Effect: Deny, Engine: "flow",
 		Message: path + ": " + fmt.Sprintf(format, args...), Args: []string{path},
 	})
+}
+
+// sinkKind is a kind of sink as a number.
+type sinkKind byte
+
+// steering is the last of the kinds of sink that steer what a call does.
+const steering = sinkQuery
+
+const (
+	unknownSink sinkKind = iota
+	sinkRecipient
+	sinkAccount
+	sinkURL
+	sinkPath
+	sinkWord
+	sinkQuery
+	sinkContent
+	sinkModel
+	sinkSecret
+	sinkNone
+	sinkControl
+)
+
+func kindOf(sink string) sinkKind {
+	switch sink {
+	case SinkRecipient:
+		return sinkRecipient
+	case SinkAccount:
+		return sinkAccount
+	case SinkURL:
+		return sinkURL
+	case SinkPath:
+		return sinkPath
+	case SinkWord:
+		return sinkWord
+	case SinkQuery:
+		return sinkQuery
+	case SinkContent:
+		return sinkContent
+	case SinkModel:
+		return sinkModel
+	case SinkSecret:
+		return sinkSecret
+	case SinkNone:
+		return sinkNone
+	case SinkControl:
+		return sinkControl
+	}
+	return unknownSink
 }
 
 // trustID returns the id for the sinks that steer what a call does, else "".

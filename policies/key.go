@@ -15,7 +15,7 @@ import (
 // documents are equal.
 func (f *Fields) AppendKey(b []byte, r *Request) []byte {
 	w := keyWriter{b}
-	f.Write(r, &w)
+	w.request(f, r)
 	return w.b
 }
 
@@ -76,47 +76,114 @@ func (w *keyWriter) Bool(_ string, b bool) {
 	}
 }
 
-// leaf writes what Fields.writeLeaf does.
-func (w *keyWriter) leaf(f *Fields, l *Leaf) {
-	if f.leaf&leafValue != 0 {
-		w.Plain("", l.Value)
+// request writes the key of a request. What rules mostly read is written at once, without dynamic calls; which of the two
+// ways it goes depends on the Fields alone, so that keys of one special are of one form.
+func (w *keyWriter) request(f *Fields, r *Request) {
+	if !f.common {
+		f.Write(r, w)
+		return
 	}
-	b := w.b
-	if f.leaf&leafPath != 0 {
-		b = appendText(b, l.Path)
+	if f.plain&fieldTurn != 0 {
+		w.Int("", int64(r.Session.Turn))
 	}
-	if f.leaf&leafParam != 0 {
-		b = appendText(b, l.Param)
+	if f.plain&fieldMode != 0 {
+		w.text(r.Session.Mode)
 	}
-	if f.leaf&leafNorm != 0 {
-		b = appendText(b, l.Norm)
-	}
-	if f.leaf&leafHost != 0 {
-		b = appendText(b, l.Host)
-	}
-	if f.leaf&leafSink != 0 {
-		b = appendText(b, l.Sink)
-	}
-	if f.leaf&leafTyped != 0 {
-		if l.Typed {
-			b = append(b, 1)
-		} else {
-			b = append(b, 0)
+	for i, l := range [...]label.Label{r.Labels.Program, r.Labels.PC, r.Labels.Context} {
+		if f.labels[i] != 0 {
+			w.label(f, l, f.labels[i])
 		}
 	}
-	w.b = b
-	if bits := labelFields(f.leaf) & allLabel; bits != 0 {
-		w.label(f, l.Label, bits)
+	if f.plain&fieldTool != 0 {
+		w.text(r.Call.Tool)
+	}
+	if f.plain&fieldKind != 0 {
+		w.text(r.Call.Kind)
+	}
+	if f.plain&fieldTags != 0 {
+		w.Strings("", f.ShowTags(r.Tags))
+	}
+	if f.leaf != 0 {
+		w.leaves(f, r.Leaves)
 	}
 }
 
-// label writes what Fields.writeLabelFields does. What is to say of most labels is one byte.
-func (w *keyWriter) label(f *Fields, l label.Label, bits labelFields) {
+// isCommon reports whether request can write the fields by itself.
+func (f *Fields) isCommon() bool {
+	return f.plain&^(fieldTurn|fieldMode|fieldTool|fieldKind|fieldTags) == 0 && f.site == 0 && f.state == 0 && f.anyArg == 0 && len(f.argLabels) == 0 &&
+		f.args.empty() && f.claims.empty() && f.count.empty()
+}
+
+// leaves writes the list of leaves, as Fields.Write does.
+func (w *keyWriter) leaves(f *Fields, list []Leaf) {
+	w.size(len(list))
+	of, bits := f.leaf, labelFields(f.leaf)&allLabel
+	var last label.Label
 	var first byte
+	var rest labelFields
+	b := w.b
+	for i := range list {
+		l := &list[i]
+		if of&leafValue != 0 {
+			w.b = b
+			w.Plain("", l.Value)
+			b = w.b
+		}
+		if of&leafPath != 0 {
+			b = appendText(b, l.Path)
+		}
+		if of&leafParam != 0 {
+			b = appendText(b, l.Param)
+		}
+		if of&leafNorm != 0 {
+			b = appendText(b, l.Norm)
+		}
+		if of&leafHost != 0 {
+			b = appendText(b, l.Host)
+		}
+		if of&leafSink != 0 {
+			kind := kindOf(l.Sink)
+			if b = append(b, byte(kind)); kind == unknownSink {
+				b = appendText(b, l.Sink)
+			}
+		}
+		if of&leafTyped != 0 {
+			if l.Typed {
+				b = append(b, 1)
+			} else {
+				b = append(b, 0)
+			}
+		}
+		if bits != 0 {
+			if i == 0 || l.Label != last { // mostly the very same
+				first, rest = labelByte(l.Label, bits)
+				last = l.Label
+			}
+			if b = append(b, first); rest != 0 {
+				w.b = b
+				f.writeLabelFields(l.Label, rest, w)
+				b = w.b
+			}
+		}
+	}
+	w.b = b
+}
+
+// label writes what Fields.writeLabelFields does.
+func (w *keyWriter) label(f *Fields, l label.Label, bits labelFields) {
+	first, rest := labelByte(l, bits)
+	w.b = append(w.b, first)
+	if rest != 0 {
+		f.writeLabelFields(l, rest, w)
+	}
+}
+
+// labelByte says in one byte what is to say of most labels, and which fields are left to write.
+func labelByte(l label.Label, bits labelFields) (first byte, rest labelFields) {
 	if bits&(labelTrust|labelRank) != 0 {
 		first = byte(l.Trust())
 	}
-	rest := bits &^ (labelTrust | labelRank)
+	rest = bits &^ (labelTrust | labelRank)
 	if rest&labelReaders != 0 && l.Readers().IsPublic() {
 		rest &^= labelReaders
 		first |= 1 << 2
@@ -125,10 +192,7 @@ func (w *keyWriter) label(f *Fields, l label.Label, bits labelFields) {
 		rest &^= labelTags
 		first |= 1 << 3
 	}
-	w.b = append(w.b, first)
-	if rest != 0 {
-		f.writeLabelFields(l, rest, w)
-	}
+	return first, rest
 }
 
 // Value writes the canonical encoding, which tells values apart that have the same data.

@@ -8,7 +8,10 @@ package root
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -86,6 +89,7 @@ func build(ctx context.Context, cfg Config) (*rules, []spec.Problem) {
 	var inRego *rego.Engine
 	var inCEL *cel.Engine
 	var ofRego, ofCEL []spec.Problem
+	defer runtime.KeepAlive(reserve(docs))
 	var both sync.WaitGroup
 	both.Go(func() {
 		defer failed("rego", &ofRego)
@@ -109,6 +113,36 @@ func build(ctx context.Context, cfg Config) (*rules, []spec.Problem) {
 	}
 	out := &rules{core, inRego, inCEL}
 	return out, spec.SortProblems(slices.Concat(problems, askedInVain(out.list()), warm(ctx, cfg, docs, core)))
+}
+
+// reserve returns memory, which nothing is written to, of about the size that the policies will take: the collector
+// starts when the heap has doubled, and would go over thousands of rules a dozen times while they are loaded.
+func reserve(docs []spec.Policy) []byte {
+	const most, least = 64 << 20, 4 << 20 // bytes
+	size := 0
+	for _, p := range docs {
+		if p.CEL != nil {
+			size += len(p.CEL.Rules) * 8 << 10
+		}
+		if p.Rego == nil {
+			continue
+		}
+		for _, ref := range p.Rego.Modules {
+			filepath.WalkDir(ref.Path, func(_ string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return nil // whoever reads it says what is wrong
+				}
+				if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+					size += int(min(info.Size(), most)) * 40
+				}
+				return nil
+			})
+		}
+	}
+	if size < least {
+		return nil
+	}
+	return make([]byte, min(size, most))
 }
 
 // failed turns a panic into a problem: rules that an engine stumbles over are not to take the process down.
@@ -185,7 +219,7 @@ func withParams(docs []spec.Policy, host map[string]any) []spec.Policy {
 }
 
 // warmFor bounds how long tools' rules are specialised when they are loaded; the others' are at their first call.
-const warmFor = 200 * time.Millisecond
+const warmFor = 100 * time.Millisecond
 
 // warm specialises the rules of the granted tools, so that the first call does not wait, and warns of
 // tools to which no policy applies, and of toolsets of which no rule can allow a single tool: that some tools of a set are not
@@ -197,22 +231,33 @@ func warm(ctx context.Context, cfg Config, docs []spec.Policy, core *policies.Co
 	if cfg.Host != nil {
 		principal = policies.Principal(cfg.Host.Principal)
 	}
-	start := time.Now()
 	for _, t := range cfg.Tools {
 		if !slices.ContainsFunc(docs, func(p spec.Policy) bool { return !p.Own && policies.MatchesTool(p.Match, t) }) {
 			unbound = append(unbound, t.Name)
-			continue
 		}
-		if time.Since(start) > warmFor || ctx.Err() != nil {
-			allowed[setOf(t.Name)] = true // it may be
-			continue
-		}
-		if core.Warm(ctx, policies.Static{
-			Agent: cfg.Agent, Principal: principal.Sub, Groups: principal.Groups, Kind: policies.KindTool,
-			Tool: t.Name, Effects: t.Effects, Sinks: t.SinkKinds(),
-		}) || cfg.Agent == "" { // a policy that matches the agent may
+	}
+	may := make([]bool, len(cfg.Tools)) // as far as is known: a policy that matches the agent may, and one that was not looked at
+	start := time.Now()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(len(cfg.Tools), runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(cfg.Tools); i = next.Add(1) - 1 {
+				t := cfg.Tools[i]
+				may[i] = slices.Contains(unbound, t.Name) || time.Since(start) > warmFor || ctx.Err() != nil || core.Warm(ctx, policies.Static{
+					Agent: cfg.Agent, Principal: principal.Sub, Groups: principal.Groups, Kind: policies.KindTool,
+					Tool: t.Name, Effects: t.Effects, Sinks: t.SinkKinds(),
+				}) || cfg.Agent == ""
+			}
+		})
+	}
+	all.Wait()
+	for i, t := range cfg.Tools {
+		switch {
+		case slices.Contains(unbound, t.Name):
+		case may[i]:
 			allowed[setOf(t.Name)] = true
-		} else {
+		default:
 			unallowed = append(unallowed, t.Name)
 		}
 	}

@@ -9,10 +9,13 @@ import (
 // play. A session remembers what was permitted for each builtin and label class; what was refused is asked
 // again, so that every refusal reaches the journal.
 type permits struct {
-	last []label.ClassID // by builtin: 1 + the class permitted last
+	last []label.ClassID // by builtin, ways of them each: 1 + the class permitted last
 	more map[permitKey]struct{}
 	used []int64 // calls permitted, by builtin
 }
+
+// ways is how many classes are found at once for each builtin: a program has few, in turn. A power of two.
+const ways = 4
 
 type permitKey struct {
 	builtin int
@@ -34,7 +37,7 @@ func (t *thread) permit(c *call, via label.ID) {
 func (t *thread) permitLabel(def *builtinDef, l label.ID) {
 	p := &t.s.permits
 	class := l.Class() + 1
-	if p.last[def.index] == class {
+	if p.last[def.index*ways+int(class%ways)] == class {
 		p.used[def.index]++
 		return
 	}
@@ -58,6 +61,6 @@ func (t *thread) permitSlow(def *builtinDef, l label.ID, class label.ClassID) {
 		}
 		p.more[key] = struct{}{}
 	}
-	p.last[def.index] = class
+	p.last[def.index*ways+int(class%ways)] = class
 	p.used[def.index]++
 }

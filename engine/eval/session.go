@@ -128,7 +128,7 @@ func NewSession(c Config) (*Session, error) {
 		host: c.Host, limits: c.Limits.withDefaults(),
 		names: map[string]*cell{}, pre: map[string]val{},
 	}
-	s.permits = permits{last: make([]label.ClassID, len(decided)), used: make([]int64, len(decided))}
+	s.permits = permits{last: make([]label.ClassID, len(decided)*ways), used: make([]int64, len(decided))}
 	for _, t := range c.Tools {
 		if err := s.addTool(t); err != nil {
 			return nil, err

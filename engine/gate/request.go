@@ -127,6 +127,7 @@ func (g *Gate) of(s *shape, c eval.Call, args value.Value) *crossing {
 // text, which the pc stands for; so the dict itself is labelled Bottom.
 func dict(args []eval.Arg) value.Value {
 	v := value.DictOf(label.Bottom())
+	v.Keys, v.Items = make([]value.Value, 0, len(args)), make([]value.Value, 0, len(args))
 	for _, a := range args {
 		v.Keys = append(v.Keys, value.StringOf(a.Name, label.Bottom()))
 		v.Items = append(v.Items, a.Value)

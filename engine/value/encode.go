@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -78,7 +79,7 @@ func (v *Value) appendLabelled(b []byte) []byte {
 }
 
 // labels collects the labels of a tree in the order of its nodes, each one's index into a table. A label
-// that is the same in memory as one before is found at once; only others are compared.
+// that is the same in memory as one before is found at once; only others are compared. Few are looked through.
 type labels struct {
 	table []label.Label
 	nodes []int32
@@ -87,15 +88,29 @@ type labels struct {
 	key   []byte
 }
 
+const fewLabels = 8
+
 func (ls *labels) add(l label.Label) {
 	if n := len(ls.nodes); n > 0 && ls.table[ls.nodes[n-1]] == l {
 		ls.nodes = append(ls.nodes, ls.nodes[n-1])
+		return
+	}
+	if len(ls.table) < fewLabels {
+		i := slices.IndexFunc(ls.table, func(m label.Label) bool { return m == l || m.Equal(l) })
+		if i < 0 {
+			i = len(ls.table)
+			ls.table = append(ls.table, l)
+		}
+		ls.nodes = append(ls.nodes, int32(i))
 		return
 	}
 	i, ok := ls.same[l]
 	if !ok {
 		if ls.same == nil {
 			ls.same, ls.equal = map[label.Label]int32{}, map[string]int32{}
+			for i, m := range ls.table {
+				ls.same[m], ls.equal[string(m.AppendKey(nil))] = int32(i), int32(i)
+			}
 		}
 		ls.key = l.AppendKey(ls.key[:0])
 		if i, ok = ls.equal[string(ls.key)]; !ok {

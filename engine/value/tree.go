@@ -200,6 +200,9 @@ func (v *Value) nodes(yield func(*Value) bool) {
 
 // Deep returns the join of every label in the tree: the label of whoever reads all of it.
 func (v Value) Deep() label.Label {
+	if v.Scalar() {
+		return v.Label
+	}
 	l := label.Bottom()
 	var seen [4]label.Label // the last few: most trees have few labels, in turn
 	next := 0

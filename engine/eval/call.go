@@ -445,45 +445,50 @@ func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
 	if t.stack += fn.code.stack; t.stack > t.stackTop {
 		t.deepen()
 	}
-	t.frames = append(t.frames, activation{t.fn, t.locals, t.cells, t.pc, t.fnpc, t.loopBase, t.raises, p, ""})
+	caller, locals, pc, fnpc, loopBase, raises := t.fn, t.locals, t.pc, t.fnpc, t.loopBase, t.raises
+	t.frames = append(t.frames, activation{caller, p})
 	t.fn, t.locals, t.cells = fn, frame, fn.mod.cells
 	t.fnpc, t.loopBase = label.BottomID, len(t.loops)
-	t.pc = t.under(t.pc, l)
+	if l != pc {
+		t.pc = t.under(pc, l)
+	}
 	for _, i := range fn.code.cells {
 		t.alloc(cellSize)
 		frame[i] = cellVal(&cell{v: frame[i]})
 	}
-	r := t.run(fn.code)
+	if t.fuel -= fn.code.entry; t.fuel < 0 {
+		t.refuel()
+	}
+	var r val
+	if fn.code.body(t) == sigReturn {
+		r, t.ret = t.ret, val{}
+		r.lab = t.join(r.lab, t.pc)
+	} else {
+		r = noneVal(t.pc)
+	}
+	t.resume(caller, locals)
+	t.fnpc, t.loopBase, t.pc = fnpc, loopBase, pc
 	last := len(t.frames) - 1
-	a := &t.frames[last]
-	t.fn, t.locals, t.cells = a.fn, a.locals, a.cells
-	t.fnpc, t.loopBase = a.fnpc, a.loopBase
-	t.pc = a.pc
-	stale := t.raises != a.raises
-	*a = activation{}
+	t.frames[last].fn = nil
 	t.frames = t.frames[:last]
 	t.depth--
 	t.stack -= fn.code.stack
 	t.at = p
-	if stale {
-		t.pc = t.level(t.pc)
+	if t.raises != raises {
+		t.pc = t.level(pc)
 	}
 	t.pop(len(frame))
 	return r
 }
 
-// run executes a function's body and returns its result, which carries the function's pc.
-func (t *thread) run(code *funcode) val {
-	if t.fuel -= code.entry; t.fuel < 0 {
-		t.refuel()
+// resume goes on with a function in its frame.
+func (t *thread) resume(fn *function, locals []val) {
+	t.fn, t.locals = fn, locals
+	if fn != nil {
+		t.cells = fn.mod.cells
+	} else {
+		t.cells = nil
 	}
-	if code.body(t) == sigReturn {
-		r := t.ret
-		t.ret = val{}
-		r.lab = t.join(r.lab, t.pc)
-		return r
-	}
-	return noneVal(t.pc)
 }
 
 // native calls a builtin. via is the label of the references followed to reach it.

@@ -221,7 +221,7 @@ func programBytes(f *star.File, size, funcs int) int64 {
 		case nil:
 			return false
 		case *star.IfStmt, *star.ForStmt, *star.WhileStmt, *star.CondExpr, *star.Comprehension:
-			n += 400
+			n += 450
 		case *star.BinaryExpr:
 			if node.Op == star.AND || node.Op == star.OR {
 				n += 400

@@ -1,8 +1,6 @@
 package eval
 
 import (
-	"math/bits"
-
 	"go.starlark.net/resolve"
 	star "go.starlark.net/syntax"
 
@@ -159,9 +157,12 @@ func (f *fcomp) pair(x, y expr, second star.Expr, op func(t *thread, a, b val) v
 	i := f.base + f.last
 	f.need = max(f.need, f.last+1)
 	return func(t *thread) val {
-		t.locals[i] = x(t)
+		a := x(t)
+		if a.p == nil { // a small value, of which there is nothing to trace
+			return op(t, a, y(t))
+		}
+		t.locals[i] = a
 		b := y(t)
-		a := t.locals[i]
 		t.locals[i] = unboundVal
 		return op(t, a, b)
 	}
@@ -294,43 +295,7 @@ func (f *fcomp) compareCond(e *star.BinaryExpr) cond {
 			return r.n != 0, r.lab
 		}
 	}
-	slow := func(t *thread, a, b val) (bool, label.ID) {
-		r := t.compare(op, a, b, p)
-		return r.n != 0, r.lab
-	}
-	switch op {
-	case star.LT:
-		return func(t *thread) (bool, label.ID) {
-			a := x(t)
-			b := y(t)
-			if a.k == kInt && b.k == kInt {
-				return a.n < b.n, t.join(a.lab, b.lab)
-			}
-			return slow(t, a, b)
-		}
-	case star.GT:
-		return func(t *thread) (bool, label.ID) {
-			a := x(t)
-			b := y(t)
-			if a.k == kInt && b.k == kInt {
-				return a.n > b.n, t.join(a.lab, b.lab)
-			}
-			return slow(t, a, b)
-		}
-	case star.EQL:
-		return func(t *thread) (bool, label.ID) {
-			a := x(t)
-			b := y(t)
-			if a.k == kInt && b.k == kInt {
-				return a.n == b.n, t.join(a.lab, b.lab)
-			}
-			return slow(t, a, b)
-		}
-	}
-	return func(t *thread) (bool, label.ID) {
-		a := x(t)
-		return slow(t, a, y(t))
-	}
+	return compareInts(op, f.operand(e.X, x), f.operand(e.Y, y), p)
 }
 
 // branchExpr enters a region under a condition of label l, runs the arm, and leaves it.
@@ -429,141 +394,17 @@ func (f *fcomp) binary(e *star.BinaryExpr) expr {
 		return f.pair(x, y, e.Y, func(t *thread, a, b val) val { return t.in(op == star.NOT_IN, a, b, p) })
 	}
 	x, y := f.expr(e.X), f.expr(e.Y)
-	if lit, ok := e.Y.(*star.Literal); ok {
-		if c := literal(lit); c.k == kInt {
-			if fast := constInt(op, x, c, p); fast != nil {
-				return fast
-			}
-		}
+	if fast := addInts(op, f.operand(e.X, x), f.operand(e.Y, y), p); fast != nil {
+		return fast
 	}
-	return f.pair(x, y, e.Y, binaryOp(op, p))
-}
-
-// binaryOp returns the operation with its fast path for small ints.
-func binaryOp(op star.Token, p pos) func(t *thread, a, b val) val {
-	switch op {
-	case star.PLUS:
-		return func(t *thread, a, b val) val {
-			if a.k == kInt && b.k == kInt {
-				if s := a.n + b.n; (s > a.n) == (b.n > 0) {
-					return intVal(s, t.join(a.lab, b.lab))
-				}
+	return f.pair(x, y, e.Y, func(t *thread, a, b val) val {
+		if a.k == kInt && b.k == kInt {
+			if n, ok := intOp(op, a.n, b.n); ok {
+				return intVal(n, t.join(a.lab, b.lab))
 			}
-			return t.binary(op, a, b, p)
 		}
-	case star.MINUS:
-		return func(t *thread, a, b val) val {
-			if a.k == kInt && b.k == kInt {
-				if s := a.n - b.n; (s < a.n) == (b.n > 0) {
-					return intVal(s, t.join(a.lab, b.lab))
-				}
-			}
-			return t.binary(op, a, b, p)
-		}
-	case star.STAR:
-		return func(t *thread, a, b val) val {
-			if a.k == kInt && b.k == kInt {
-				if m, ok := mulInt(a.n, b.n); ok {
-					return intVal(m, t.join(a.lab, b.lab))
-				}
-			}
-			return t.binary(op, a, b, p)
-		}
-	case star.PERCENT, star.SLASHSLASH:
-		return func(t *thread, a, b val) val {
-			if a.k == kInt && b.k == kInt && b.n > 0 {
-				q, r := floorDiv(a.n, b.n)
-				if op == star.PERCENT {
-					q = r
-				}
-				return intVal(q, t.join(a.lab, b.lab))
-			}
-			return t.binary(op, a, b, p)
-		}
-	}
-	return func(t *thread, a, b val) val { return t.binary(op, a, b, p) }
-}
-
-// constInt compiles an operation whose second operand is a small constant: it carries only the pc, as the
-// first operand does already.
-func constInt(op star.Token, x expr, c val, p pos) expr {
-	n := c.n
-	slow := func(t *thread, a val) val { return t.binary(op, a, intVal(n, t.pc), p) }
-	switch {
-	case op == star.PLUS:
-		return func(t *thread) val {
-			a := x(t)
-			if a.k == kInt {
-				if s := a.n + n; (s > a.n) == (n > 0) {
-					a.n = s
-					return a
-				}
-			}
-			return slow(t, a)
-		}
-	case op == star.MINUS:
-		return func(t *thread) val {
-			a := x(t)
-			if a.k == kInt {
-				if s := a.n - n; (s < a.n) == (n > 0) {
-					a.n = s
-					return a
-				}
-			}
-			return slow(t, a)
-		}
-	case op == star.STAR:
-		return func(t *thread) val {
-			a := x(t)
-			if a.k == kInt {
-				if m, ok := mulInt(a.n, n); ok {
-					a.n = m
-					return a
-				}
-			}
-			return slow(t, a)
-		}
-	case op == star.PERCENT && n > 0:
-		return func(t *thread) val {
-			a := x(t)
-			if a.k == kInt {
-				_, a.n = floorDiv(a.n, n)
-				return a
-			}
-			return slow(t, a)
-		}
-	case op == star.SLASHSLASH && n > 0:
-		return func(t *thread) val {
-			a := x(t)
-			if a.k == kInt {
-				a.n, _ = floorDiv(a.n, n)
-				return a
-			}
-			return slow(t, a)
-		}
-	}
-	return nil
-}
-
-// floorDiv divides by a positive divisor, rounding down.
-func floorDiv(a, b int64) (q, r int64) {
-	q, r = a/b, a%b
-	if r < 0 {
-		q, r = q-1, r+b
-	}
-	return q, r
-}
-
-func mulInt(a, b int64) (int64, bool) {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	// correct the unsigned product to a signed one
-	if a < 0 {
-		hi -= uint64(b)
-	}
-	if b < 0 {
-		hi -= uint64(a)
-	}
-	return int64(lo), int64(hi) == int64(lo)>>63
+		return t.binary(op, a, b, p)
+	})
 }
 
 func (f *fcomp) slice(e *star.SliceExpr) expr {
@@ -665,15 +506,17 @@ func (f *fcomp) comprehension(e *star.Comprehension) expr {
 			if i > 0 {
 				seq = f.expr(c.X)
 			}
+			entered := func(t *thread, l label.ID) { t.joinMade(slot, l) }
 			run = func(t *thread) {
-				t.loop(seq(t), whole, p, func(bodyPC label.ID, elem val) bool {
+				l := t.beginLoop(seq(t), whole, p, entered)
+				for elem, ok := l.next(t); ok; elem, ok = l.next(t) {
 					if t.fuel -= cost; t.fuel < 0 {
 						t.refuel()
 					}
 					vars(t, elem)
 					next(t)
-					return true
-				}, func(l label.ID) { t.joinMade(slot, l) })
+				}
+				l.end(t)
 			}
 		}
 	}

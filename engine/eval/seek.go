@@ -165,13 +165,17 @@ func (s *seeker) filter(test cond, next func(t *thread)) func(t *thread) {
 
 func (s *seeker) each(seq expr, vars assign, next func(t *thread), cost int64, p pos) func(t *thread) {
 	return func(t *thread) {
-		t.loop(seq(t), s.whole, p, func(_ label.ID, elem val) bool {
+		l := t.beginLoop(seq(t), s.whole, p, s.breaks)
+		for elem, ok := l.next(t); ok; elem, ok = l.next(t) {
 			if t.fuel -= cost; t.fuel < 0 {
 				t.refuel()
 			}
 			vars(t, elem)
 			next(t)
-			return !s.over(t)
-		}, func(l label.ID) { s.breaks(t, l) })
+			if s.over(t) {
+				break
+			}
+		}
+		l.end(t)
 	}
 }

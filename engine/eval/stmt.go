@@ -323,76 +323,99 @@ func (f *fcomp) forStmt(s *star.ForStmt, p *place) stmt {
 	}
 	return func(t *thread) sig {
 		out := sigNext
-		t.loop(seq(t), r, where, func(bodyPC label.ID, elem val) bool {
+		l := t.beginLoop(seq(t), r, where, nil)
+	loop:
+		for {
+			elem, ok := l.next(t)
+			if !ok {
+				break
+			}
 			if local >= 0 {
 				t.locals[local] = elem
 			} else {
 				vars(t, elem)
 			}
-			switch r := body(t); r {
+			switch body(t) {
 			case sigBreak:
-				return false
+				break loop
 			case sigReturn:
-				out = r
-				return false
+				out = sigReturn
+				break loop
 			}
-			return true
-		}, nil)
+		}
+		l.end(t)
 		return out
 	}
 }
 
-// loop runs body for every element of a sequence. Each element carries the pc of
+// loop is a loop over a sequence that is running. Each element carries the pc of
 // the body, which includes the labels of the reference and of the structure, and what breaks
-// and continues add. body returns false to end the loop. entered, if not nil, is called with the label of the loop if it raises the pc.
-func (t *thread) loop(v val, r *region, p pos, body func(bodyPC label.ID, elem val) bool, entered func(label.ID)) {
+// and continues add.
+type loop struct {
+	seq    iterator
+	at     pos
+	saved  label.ID
+	bodyPC label.ID
+	elem   label.ID // of each element: bodyPC and the reference's
+	raises uint32   // before the loop
+	seen   uint32   // when bodyPC was worked out
+	conds  int
+}
+
+// beginLoop begins a loop over v. If the loop raises the pc and entered is not nil, it is called with the new pc.
+func (t *thread) beginLoop(v val, r *region, p pos, entered func(*thread, label.ID)) loop {
 	l := t.join(v.lab, t.structure(v))
-	saved, raises, conds := t.pc, t.raises, len(t.conds)
-	full := t.under(saved, l)
+	lp := loop{at: p, saved: t.pc, raises: t.raises, conds: len(t.conds)}
+	full := t.under(t.pc, l)
 	t.loops = append(t.loops, loopPC{full, label.BottomID})
-	top := len(t.loops) - 1
-	if full != saved {
-		t.announce(r, saved, full, l)
+	if full != lp.saved {
+		t.announce(r, lp.saved, full, l)
 		if entered != nil {
-			entered(full)
+			entered(t, full)
 		}
 	}
-	it, ok := t.iterate(v)
-	if !ok {
+	var ok bool
+	if lp.seq, ok = t.iterate(v); !ok {
 		panic(t.fail(p, l, "not-iterable", "%s value is not iterable", v.typeName()).advise(notIterableHint(v)))
 	}
 	t.lock(v)
-	bodyPC := full
-	if t.raises != raises {
-		bodyPC = t.level(full)
+	lp.bodyPC = full
+	if t.raises != lp.raises {
+		lp.bodyPC = t.level(full)
 	}
-	seen := t.raises
-	for {
-		if t.raises != seen {
-			t.loops[top].cnt = label.BottomID
-			bodyPC = t.level(bodyPC)
-			seen = t.raises
-		}
-		t.pc = bodyPC
-		t.at = p
-		if t.fuel--; t.fuel < 0 {
-			t.refuel()
-		}
-		e, ok := it.next(t)
-		if !ok {
-			break
-		}
-		e.lab = t.join(t.join(e.lab, v.lab), bodyPC)
-		if !body(bodyPC, e) {
-			break
-		}
+	lp.elem = t.join(lp.bodyPC, v.lab)
+	lp.seen = t.raises
+	return lp
+}
+
+// next enters the next iteration, if there is one, and returns its element.
+func (lp *loop) next(t *thread) (val, bool) {
+	if t.raises != lp.seen {
+		t.loops[len(t.loops)-1].cnt = label.BottomID
+		lp.bodyPC = t.level(lp.bodyPC)
+		lp.elem = t.join(lp.bodyPC, lp.seq.v.lab)
+		lp.seen = t.raises
 	}
+	t.pc = lp.bodyPC
+	t.at = lp.at
+	if t.fuel--; t.fuel < 0 {
+		t.refuel()
+	}
+	e, ok := lp.seq.next(t)
+	if ok {
+		e.lab = t.join(lp.elem, e.lab)
+	}
+	return e, ok
+}
+
+// end leaves the loop.
+func (lp *loop) end(t *thread) {
 	t.unlock()
-	t.loops = t.loops[:top]
-	t.conds = t.conds[:conds]
-	t.pc = saved
-	if t.raises != raises {
-		t.pc = t.level(saved)
+	t.loops = t.loops[:len(t.loops)-1]
+	t.conds = t.conds[:lp.conds]
+	t.pc = lp.saved
+	if t.raises != lp.raises {
+		t.pc = t.level(lp.saved)
 	}
 }
 

@@ -78,17 +78,11 @@ type loopPC struct {
 	cnt label.ID // of continues: until the iteration ends
 }
 
-// activation is what a call saves of its caller.
+// activation is a function that has called another, and where. What the call changes of the thread besides is in
+// variables of Go meanwhile: the frames themselves are in the arena.
 type activation struct {
-	fn       *function
-	locals   []val
-	cells    []*cell
-	pc       label.ID
-	fnpc     label.ID
-	loopBase int
-	raises   uint32
-	pos      pos // of the call, in the caller
-	native   string
+	fn  *function
+	pos pos
 }
 
 // Reasons to stop, in thread.stop.
@@ -110,6 +104,12 @@ func (t *thread) join(a, b label.ID) label.ID {
 
 // joined is join of labels that differ. Making a label takes time in proportion to what is in it.
 func (t *thread) joined(a, b label.ID) label.ID {
+	if a == label.BottomID {
+		return b
+	}
+	if j, ok := t.tab.Joined(a, b); ok {
+		return j
+	}
 	before := t.tab.Bytes()
 	l := t.tab.Join(a, b)
 	if n := t.tab.Bytes() - before; n != 0 {
@@ -199,13 +199,23 @@ func (t *thread) raiseFloor(l label.ID, p pos, why string) {
 }
 
 // under returns the pc of a region that is entered from the pc saved under a condition labelled l.
-func (t *thread) under(saved, l label.ID) label.ID { return t.join(saved, t.tab.Control(l)) }
+func (t *thread) under(saved, l label.ID) label.ID {
+	if l == saved {
+		return saved
+	}
+	return t.join(saved, t.tab.Control(l))
+}
 
 // literal is the label of a constant: whoever steers the author steers every constant [pc.1].
 func (t *thread) literal() label.ID {
-	if t.pc != t.litPC {
-		t.litPC, t.litLab = t.pc, t.join(t.pc, t.author)
+	if t.pc == t.litPC {
+		return t.litLab
 	}
+	return t.relabel()
+}
+
+func (t *thread) relabel() label.ID {
+	t.litPC, t.litLab = t.pc, t.join(t.pc, t.author)
 	return t.litLab
 }
 
@@ -309,7 +319,10 @@ func (t *thread) pop(n int) {
 
 // mark remembers how deep the thread is, so that an error can be caught there.
 type markPoint struct {
-	act              activation
+	fn               *function
+	locals           []val
+	pc, fnpc         label.ID
+	loopBase         int
 	frames, loops    int
 	iters, held      int
 	parts            int
@@ -324,7 +337,7 @@ type markPoint struct {
 
 func (t *thread) markPoint() markPoint {
 	return markPoint{
-		act:    activation{fn: t.fn, locals: t.locals, cells: t.cells, pc: t.pc, fnpc: t.fnpc, loopBase: t.loopBase, raises: t.raises},
+		fn: t.fn, locals: t.locals, pc: t.pc, fnpc: t.fnpc, loopBase: t.loopBase,
 		frames: len(t.frames), loops: len(t.loops), iters: len(t.iters), held: len(t.held), parts: len(t.parts), depth: t.depth, natives: t.natives, at: t.at, conds: len(t.conds),
 		chunks: len(t.arena.full), arenaTop: t.arena.used, ret: t.ret, segment: t.mem.now(), stack: t.stack, spread: t.spread,
 	}
@@ -352,9 +365,9 @@ func (t *thread) unwind(m markPoint) {
 	t.depth, t.natives, t.at, t.ret = m.depth, m.natives, m.at, m.ret
 	t.mem.resume(m.segment)
 	t.stack, t.spread = m.stack, m.spread
-	t.fn, t.locals, t.cells = m.act.fn, m.act.locals, m.act.cells
-	t.fnpc, t.loopBase = m.act.fnpc, m.act.loopBase
-	t.pc = t.level(m.act.pc)
+	t.resume(m.fn, m.locals)
+	t.fnpc, t.loopBase = m.fnpc, m.loopBase
+	t.pc = t.level(m.pc)
 }
 
 // lock keeps a container from being changed while it is iterated over.

@@ -283,7 +283,7 @@ const (
 	builtinSize    = 48
 	cellSize       = 48
 	functionSize   = 80
-	activationSize = 104
+	activationSize = 16
 	nameBytes      = 128 // of a name of a session, beside its cell: an entry of a map, a place in a list
 	permitBytes    = 64
 )

@@ -40,9 +40,12 @@ type Table struct {
 	classKey map[string]uint32
 	originOf map[string]uint32
 	joins    map[uint64]ID
-	cache    [256]struct{ a, b, j ID }
+	cache    [256]recent
 	bytes    int64
 }
+
+// recent is a join that was asked for lately: a and b are in the order that they were asked for in.
+type recent struct{ a, b, j ID }
 
 // NewTable returns a table that knows Top and Bottom.
 func NewTable() *Table {
@@ -166,24 +169,37 @@ func (t *Table) Join(a, b ID) ID {
 	return t.join(a, b)
 }
 
+// Joined returns the join of two labels that differ if they were joined lately.
+func (t *Table) Joined(a, b ID) (ID, bool) {
+	slot := t.slot(a, b)
+	return slot.j, slot.a == a && slot.b == b // never an empty slot: a and b differ
+}
+
+// slot returns where the join of a and b, in this order, is remembered.
+func (t *Table) slot(a, b ID) *recent {
+	return &t.cache[(uint32(a)*0x9e3779b1^uint32(b)*0x85ebca6b)>>24]
+}
+
 func (t *Table) join(a, b ID) ID {
-	switch {
-	case a == BottomID:
+	if a == BottomID {
 		return b
-	case a > b:
-		a, b = b, a
 	}
-	slot := &t.cache[(uint32(a)*0x9e3779b1^uint32(b)*0x85ebca6b)>>24]
-	if slot.a == a && slot.b == b { // never an empty slot: a and b differ
+	slot := t.slot(a, b)
+	if slot.a == a && slot.b == b {
 		return slot.j
 	}
+	j := t.joinSorted(min(a, b), max(a, b))
+	slot.a, slot.b, slot.j = a, b, j
+	return j
+}
+
+func (t *Table) joinSorted(a, b ID) ID {
 	k := uint64(a)<<32 | uint64(b)
 	j, ok := t.joins[k]
 	if !ok {
 		j = t.Intern(t.Label(a).Join(t.Label(b)))
 		t.joins[k] = j
 	}
-	slot.a, slot.b, slot.j = a, b, j
 	return j
 }
 

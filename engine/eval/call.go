@@ -56,6 +56,7 @@ type callArg struct {
 	name string // "" for positional
 	star byte   // 0, 1 for *x, 2 for **x
 	p    pos
+	e    star.Expr
 }
 
 // call compiles a call.
@@ -85,7 +86,7 @@ func (f *fcomp) call(e *star.CallExpr) expr {
 				a, plain = b.Y, false
 			}
 		}
-		arg.x = f.expr(a)
+		arg.x, arg.e = f.expr(a), a
 		args = append(args, arg)
 	}
 	if dot, ok := unparen(e.Fn).(*star.DotExpr); ok {
@@ -106,18 +107,28 @@ func (f *fcomp) call(e *star.CallExpr) expr {
 		}
 		return func(t *thread) val { return t.callBuiltin(b, unboundVal, label.BottomID, args, plain, p) }
 	}
+	_, named := unparen(e.Fn).(*star.Ident)
+	for _, a := range args {
+		named = named && quiet(a.e)
+	}
 	return func(t *thread) val {
 		v := fn(t)
 		if v.k == kFunc && plain {
 			code := v.fn().code
 			if code.plain && len(args) == code.nparams {
-				t.locals[slot] = v
+				if !named {
+					t.locals[slot] = v
+				}
 				frame := t.push(code.nslots)
 				for i := range args {
 					frame[i] = args[i].x(t)
 				}
-				t.locals[slot] = unboundVal
-				t.foresee(v.lab)
+				if !named {
+					t.locals[slot] = unboundVal
+				}
+				if v.lab != t.pc {
+					t.foresee(v.lab)
+				}
 				return t.enter(v.fn(), v.lab, frame, p)
 			}
 		}
@@ -133,25 +144,90 @@ func (f *fcomp) methodCall(dot *star.DotExpr, e *star.CallExpr, args []callArg, 
 	x, name, np := f.expr(dot.X), dot.Name.Name, at(dot.Name.NamePos)
 	slot := f.slots(1)
 	lookup := methodsNamed(name)
+	if name == "append" && plain && len(args) == 1 {
+		return f.appendCall(x, args, quiet(e.Args[0]) && leaf(dot.X), p, np)
+	}
 	fresh := name == "setdefault" && plain && len(args) == 2 && isDisplay(e.Args[1])
 	return func(t *thread) val {
 		o := x(t)
-		t.locals[slot] = o
-		var r val
-		if b := lookup[o.k]; b != nil {
-			if fresh && o.k == kDict {
-				r = t.setDefaultDisplay(b, o, args, p)
-			} else {
-				r = t.callBuiltin(b, o, o.lab, args, plain, p)
-			}
-		} else {
-			fn := t.attr(o, name, np)
-			t.locals[slot] = fn
-			r = t.callValue(fn, args, plain, false, p)
+		if fresh && o.k == kDict {
+			t.locals[slot] = o
+			r := t.setDefaultDisplay(lookup[kDict], o, args, p)
+			t.locals[slot] = unboundVal
+			return r
 		}
-		t.locals[slot] = unboundVal
-		return r
+		return t.callMethod(o, name, lookup, args, plain, slot, p, np)
 	}
+}
+
+// callMethod calls o.name(…); o waits in a slot. A field that can be called is called like a function.
+func (t *thread) callMethod(o val, name string, lookup *[kCell + 1]*builtin, args []callArg, plain bool, slot int, p, np pos) val {
+	t.locals[slot] = o
+	var r val
+	if b := lookup[o.k]; b != nil {
+		r = t.callBuiltin(b, o, o.lab, args, plain, p)
+	} else {
+		fn := t.attr(o, name, np)
+		t.locals[slot] = fn
+		r = t.callValue(fn, args, plain, false, p)
+	}
+	t.locals[slot] = unboundVal
+	return r
+}
+
+// appendCall compiles x.append(y), which most loops over data consist of: to a list it does what the method would do.
+func (f *fcomp) appendCall(x expr, args []callArg, quiet bool, p, np pos) expr {
+	slot := f.slots(1)
+	arg, lookup := args[0].x, methodsNamed("append")
+	b := lookup[kList]
+	return func(t *thread) val {
+		o := x(t)
+		if o.k != kList {
+			return t.callMethod(o, "append", lookup, args, true, slot, p, np)
+		}
+		var v val
+		if quiet {
+			v = arg(t)
+		} else {
+			t.locals[slot] = o
+			v = arg(t)
+			t.locals[slot] = unboundVal
+		}
+		xs := o.list()
+		if xs.iters != 0 {
+			return t.native(b, o, o.lab, []val{v}, nil, label.BottomID, p) // its error
+		}
+		t.at = p
+		if t.fuel--; t.fuel < 0 {
+			t.refuel()
+		}
+		t.permitLabel(b.def, t.joinShallow(t.joinShallow(t.pc, &o), &v))
+		pc, raises := t.pc, t.raises
+		w := t.write(&xs.st, o.lab, p)
+		v.lab = t.join(v.lab, w)
+		t.append(xs, v)
+		if t.raises != raises {
+			t.pc = t.level(pc)
+		}
+		return noneVal(t.under(t.pc, o.lab))
+	}
+}
+
+// quiet reports whether evaluating e runs no code of a program: what a name holds stays where it is meanwhile.
+func quiet(e star.Expr) bool {
+	switch e := e.(type) {
+	case *star.Ident, *star.Literal:
+		return true
+	case *star.ParenExpr:
+		return quiet(e.X)
+	case *star.UnaryExpr:
+		return quiet(e.X)
+	case *star.BinaryExpr:
+		return quiet(e.X) && quiet(e.Y)
+	case *star.IndexExpr:
+		return quiet(e.X) && quiet(e.Y)
+	}
+	return false
 }
 
 func isDisplay(e star.Expr) bool {
@@ -502,10 +578,10 @@ func (t *thread) native(b *builtin, recv val, via label.ID, args []val, kw []kwa
 		panic(t.limit("depth", int64(n+1), int64(t.maxDepth)))
 	}
 	c := t.pool[n]
-	t.natives++
-	atBefore := t.at
+	t.natives = n + 1
+	at := t.at
 	t.at = p
-	*c = call{def: def, recv: recv, args: args, kw: kw, star: star, pos: p}
+	c.def, c.recv, c.args, c.kw, c.star, c.pos = def, recv, args, kw, star, p
 	pushed := 0
 	if def.params != nil && (len(kw) > 0 || len(args) != len(def.params)) {
 		frame := t.push(len(def.params))
@@ -516,12 +592,13 @@ func (t *thread) native(b *builtin, recv val, via label.ID, args []val, kw []kwa
 		t.refuel()
 	}
 	if def.index != 0 {
-		t.permit(c, via)
+		t.permitLabel(def, t.join(t.shallow(c), via))
 	}
-	before := t.pc
+	pc, raises := t.pc, t.raises
 	// Which arguments there are, where they were spread, is as much a part of the call as what is called.
-	t.pc = t.under(t.under(t.pc, via), star)
-	raises := t.raises
+	if via != pc || star != label.BottomID {
+		t.pc = t.under(t.under(pc, via), star)
+	}
 	var r val
 	if def.inplace {
 		r = def.run(t, c)
@@ -531,16 +608,16 @@ func (t *thread) native(b *builtin, recv val, via label.ID, args []val, kw []kwa
 		t.mem.resume(segment)
 	}
 	r.lab = t.join(r.lab, t.pc)
-	t.pc = before
+	t.pc = pc
 	if t.raises != raises {
-		t.pc = t.level(before)
+		t.pc = t.level(pc)
 	}
 	if pushed > 0 {
 		t.pop(pushed)
 	}
-	*c = call{}
+	c.recv, c.args, c.kw = val{}, nil, nil
 	t.natives = n
-	t.at = atBefore
+	t.at = at
 	return r
 }
 
@@ -593,17 +670,28 @@ func (c *call) none(i int) bool { return !c.has(i) || c.args[i].k == kNone }
 
 // shallow joins the labels of the references and structures of a call's receiver and arguments.
 func (t *thread) shallow(c *call) label.ID {
-	l := t.join(c.star, t.pc)
-	if r := c.recv; r.k != kUnbound {
-		l = t.join(t.join(l, r.lab), t.structure(r))
+	l := t.join(t.pc, c.star)
+	if c.recv.k != kUnbound {
+		l = t.joinShallow(l, &c.recv)
 	}
 	for i := range c.args {
-		if c.args[i].k != kUnbound {
-			l = t.join(t.join(l, c.args[i].lab), t.structure(c.args[i]))
+		if a := &c.args[i]; a.k != kUnbound {
+			l = t.joinShallow(l, a)
 		}
 	}
 	for i := range c.kw {
-		l = t.join(t.join(l, c.kw[i].v.lab), t.structure(c.kw[i].v))
+		l = t.joinShallow(l, &c.kw[i].v)
+	}
+	return l
+}
+
+// joinShallow joins to l the labels of a value's reference and structure.
+func (t *thread) joinShallow(l label.ID, v *val) label.ID {
+	if v.lab != l {
+		l = t.join(l, v.lab)
+	}
+	if v.k >= kList && v.k <= kSet {
+		return t.join(l, t.structure(*v))
 	}
 	return l
 }

@@ -13,10 +13,10 @@ import (
 // values. A key keeps its label for its sources; the structure label st covers which keys there are.
 //
 // The layout is CPython's compact one: entries in order, and an open-addressing
-// index into them.
+// index into them. A few entries have no index: they are looked through.
 type dict struct {
 	ents  []entry
-	index []uint32 // 1 + position in ents, 0 free, tombstone; length a power of two
+	index []uint32 // 1 + position in ents, 0 free, tombstone; length a power of two; nil of up to fewEntries
 	live  int
 	head  int // no entry before it is live
 	st    label.ID
@@ -34,6 +34,9 @@ type entry struct {
 }
 
 const tombstone = ^uint32(0)
+
+// fewEntries is how many entries a dict has without an index, deleted ones among them.
+const fewEntries = 8
 
 // hashSeed makes every hash unpredictable: programs cannot construct collisions.
 var hashSeed = maphash.MakeSeed()
@@ -174,6 +177,11 @@ func (t *thread) hashable(v val, depth int) bool {
 // find returns the position of a key in ents, or -1.
 func (t *thread) find(d *dict, k val, h uint64) int {
 	if len(d.index) == 0 {
+		for i := range d.ents {
+			if e := &d.ents[i]; e.h == h && e.k.k != kUnbound && t.keyEqual(e.k, k) {
+				return i
+			}
+		}
 		return -1
 	}
 	mask := uint64(len(d.index) - 1)
@@ -185,6 +193,30 @@ func (t *thread) find(d *dict, k val, h uint64) int {
 		default:
 			e := &d.ents[j-1]
 			if e.h == h && t.keyEqual(e.k, k) {
+				return int(j - 1)
+			}
+		}
+	}
+}
+
+// findText is find for a text.
+func (d *dict) findText(k string, h uint64) int {
+	if len(d.index) == 0 {
+		for i := range d.ents {
+			if e := &d.ents[i]; e.h == h && e.k.k == kString && e.k.str() == k {
+				return i
+			}
+		}
+		return -1
+	}
+	mask := uint64(len(d.index) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		switch j := d.index[i]; j {
+		case 0:
+			return -1
+		case tombstone:
+		default:
+			if e := &d.ents[j-1]; e.h == h && e.k.k == kString && e.k.str() == k {
 				return int(j - 1)
 			}
 		}
@@ -218,7 +250,7 @@ func (t *thread) put(d *dict, k val, h uint64, v val) {
 
 // insert adds a key that is known to be absent.
 func (t *thread) insert(d *dict, k val, h uint64, v val) {
-	if len(d.ents) >= len(d.index)/2+len(d.index)/8 {
+	if len(d.ents) >= max(fewEntries, len(d.index)/2+len(d.index)/8) {
 		t.rehash(d)
 	}
 	if len(d.ents) == cap(d.ents) {
@@ -230,7 +262,9 @@ func (t *thread) insert(d *dict, k val, h uint64, v val) {
 		d.ents = ents
 	}
 	d.ents = append(d.ents, entry{k, v, h})
-	d.place(h, uint32(len(d.ents)))
+	if len(d.index) != 0 {
+		d.place(h, uint32(len(d.ents)))
+	}
 	d.live++
 }
 
@@ -261,7 +295,12 @@ func (d *dict) place(h uint64, pos uint32) {
 
 // rehash drops deleted entries, and makes the index fit.
 func (t *thread) rehash(d *dict) {
-	n := 8
+	if d.live < fewEntries {
+		d.compact()
+		d.index = nil
+		return
+	}
+	n := 16
 	for n/2+n/8 <= d.live+d.live/2 {
 		n *= 2
 	}
@@ -309,12 +348,13 @@ func (t *thread) remove(d *dict, i int) val {
 
 func (d *dict) remove(i int) val {
 	e := d.ents[i]
-	mask := uint64(len(d.index) - 1)
-	for j := e.h & mask; ; j = (j + 1) & mask {
-		if d.index[j] == uint32(i+1) {
-			d.index[j] = tombstone
-			break
+	if len(d.index) != 0 {
+		mask := uint64(len(d.index) - 1)
+		j := e.h & mask
+		for d.index[j] != uint32(i+1) {
+			j = (j + 1) & mask
 		}
+		d.index[j] = tombstone
 	}
 	d.ents[i] = entry{k: val{}}
 	d.live--

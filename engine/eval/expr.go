@@ -54,6 +54,11 @@ func (f *fcomp) expression(e star.Expr) expr {
 		return f.binary(e)
 	case *star.IndexExpr:
 		x, y, p := f.expr(e.X), f.expr(e.Y), at(e.Lbrack)
+		if l, ok := unparen(e.Y).(*star.Literal); ok {
+			if k := literal(l); k.k == kString {
+				return indexText(x, k, p)
+			}
+		}
 		return f.pair(x, y, e.Y, func(t *thread, a, b val) val { return t.index(a, b, p) })
 	case *star.SliceExpr:
 		return f.slice(e)
@@ -392,6 +397,11 @@ func (f *fcomp) binary(e *star.BinaryExpr) expr {
 	case star.IN, star.NOT_IN:
 		x, y := f.expr(e.X), f.expr(e.Y)
 		return f.pair(x, y, e.Y, func(t *thread, a, b val) val { return t.in(op == star.NOT_IN, a, b, p) })
+	}
+	if op == star.PLUS {
+		if parts := summands(e); len(parts) > 2 {
+			return f.sum(parts)
+		}
 	}
 	x, y := f.expr(e.X), f.expr(e.Y)
 	if fast := addInts(op, f.operand(e.X, x), f.operand(e.Y, y), p); fast != nil {

@@ -99,6 +99,107 @@ func addInts(op star.Token, a, b operand, p pos) expr {
 	return nil
 }
 
+// indexText compiles x["name"], whose key is hashed once.
+func indexText(x expr, k val, p pos) expr {
+	name, h := k.str(), hashString(k.str())
+	return func(t *thread) val {
+		o := x(t)
+		if o.k == kDict {
+			d := o.dict()
+			t.charge(k.n / 64)
+			if i := d.findText(name, h); i >= 0 {
+				v := d.ents[i].v
+				v.lab = t.join(v.lab, t.under(t.under(o.lab, t.literal()), d.st))
+				return v
+			}
+		}
+		return t.index(o, k.with(t.literal()), p)
+	}
+}
+
+// summand is an operand of a sum, and where the + before it is.
+type summand struct {
+	e star.Expr
+	p pos
+}
+
+// summands returns the operands of a + b + c, from the left.
+func summands(e star.Expr) []summand {
+	b, ok := unparen(e).(*star.BinaryExpr)
+	if !ok || b.Op != star.PLUS {
+		return []summand{{e: e}}
+	}
+	return append(summands(b.X), summand{b.Y, at(b.OpPos)})
+}
+
+// sum compiles a + b + c. Texts are concatenated at once, in one piece of memory.
+func (f *fcomp) sum(parts []summand) expr {
+	exprs := make([]expr, len(parts))
+	for i, s := range parts {
+		exprs[i] = f.expr(s.e)
+	}
+	slot := f.slots(len(parts))
+	return func(t *thread) val {
+		first := exprs[0](t)
+		t.locals[slot] = first
+		from := 0 // the operands from here to the one before i are texts, in their slots: all before are in the first of them
+		for i := 1; i < len(exprs); i++ {
+			v := exprs[i](t)
+			if v.k == kString && t.locals[slot+from].k == kString {
+				t.locals[slot+i] = v
+				continue
+			}
+			a := t.texts(slot+from, slot+i, parts[i].p)
+			r := t.add(a, v, parts[i].p)
+			t.locals[slot+i] = r
+			from = i
+		}
+		return t.texts(slot+from, slot+len(exprs), parts[len(parts)-1].p)
+	}
+}
+
+// add returns a + b.
+func (t *thread) add(a, b val, p pos) val {
+	if a.k == kInt && b.k == kInt {
+		if s := a.n + b.n; (s > a.n) == (b.n > 0) {
+			return intVal(s, t.join(a.lab, b.lab))
+		}
+	}
+	return t.binary(star.PLUS, a, b, p)
+}
+
+// texts takes the values of some slots out of them: one of any kind, or texts, which it concatenates.
+func (t *thread) texts(from, to int, p pos) val {
+	slots := t.locals[from:to]
+	out := slots[0]
+	if len(slots) > 1 {
+		n, l := int64(0), out.lab
+		for i := range slots {
+			n, l = n+slots[i].n, t.join(l, slots[i].lab)
+		}
+		if n < leastTail {
+			t.at = p
+			t.alloc(stringSize(n))
+			t.charge(n / copiedByStep)
+			buf := t.scratch[:0]
+			for i := range slots {
+				buf = append(buf, slots[i].str()...)
+			}
+			t.scratch = buf
+			out = stringVal(string(buf), l)
+		} else {
+			for _, v := range slots[1:] {
+				out = t.binary(star.PLUS, out, v, p)
+				slots[0] = out
+			}
+		}
+	}
+	for i := range slots {
+		slots[i] = unboundVal
+	}
+	return out
+}
+
 // Outcomes of a comparison of ints, and the sets of them that the operators accept.
 const (
 	less uint8 = 1 << iota

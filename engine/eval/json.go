@@ -274,13 +274,17 @@ func (t *thread) dictOf(base int, l label.ID) *dict {
 		t.alloc(dictSize)
 		return d
 	}
-	size := 8
-	for size/2+size/8 < n {
-		size *= 2
+	size := 0
+	if n > fewEntries {
+		for size = 16; size/2+size/8 < n; {
+			size *= 2
+		}
 	}
 	t.alloc(dictSize + blockSize(int64(n)*entrySize) + stringSize(int64(size)*4))
 	d.ents = make([]entry, 0, n)
-	d.index = make([]uint32, size)
+	if size > 0 {
+		d.index = make([]uint32, size)
+	}
 	for i := 0; i < len(pairs); i += 2 {
 		t.put(d, pairs[i], hashString(pairs[i].str()), pairs[i+1])
 	}

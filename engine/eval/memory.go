@@ -210,7 +210,11 @@ func (t *thread) pour(b *strings.Builder, s string) {
 // roomFor returns how many elements of size bytes to make room for, where there is room for have
 // and need are needed: all that fit into the block that Go will allocate.
 func roomFor(need, have, size int) int {
-	n := blockSize(int64(max(need, have+have/2, 4) * size))
+	more := have / 2
+	if have >= 16 && have*size <= 1<<20 {
+		more = have
+	}
+	n := blockSize(int64(max(need, have+more, 4) * size))
 	if n > 512 && n <= largestClass {
 		n -= 8
 	}

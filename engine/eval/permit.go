@@ -27,11 +27,6 @@ func (p *permits) forget() {
 	clear(p.more)
 }
 
-// permit asks whether a builtin may be called with labels like those of c.
-func (t *thread) permit(c *call, via label.ID) {
-	t.permitLabel(c.def, t.join(via, t.shallow(c)))
-}
-
 // permitLabel asks whether a builtin may read data labelled l. A builtin that reads
 // deeper than references and structures asks again with what it read.
 func (t *thread) permitLabel(def *builtinDef, l label.ID) {

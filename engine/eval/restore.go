@@ -343,9 +343,12 @@ func (r *snapshotReader) place(d *dict, index int, hashes map[val]uint64) {
 		d.wipe()
 		return
 	}
-	d.index = make([]uint32, index)
-	for i := range d.ents {
-		e := &d.ents[i]
+	if index > 0 {
+		d.index = make([]uint32, index)
+	}
+	ents := d.ents
+	for i := range ents {
+		e := &ents[i]
 		if e.k.k == kUnbound {
 			continue
 		}
@@ -357,10 +360,13 @@ func (r *snapshotReader) place(d *dict, index int, hashes map[val]uint64) {
 				hashes[id] = h
 			}
 		}
-		if r.t.find(d, e.k, h) >= 0 {
+		if d.ents = ents[:i]; r.t.find(d, e.k, h) >= 0 {
 			r.fail("got a key twice")
 		}
 		e.h = h
-		d.place(h, uint32(i+1))
+		if index > 0 {
+			d.place(h, uint32(i+1))
+		}
 	}
+	d.ents = ents
 }

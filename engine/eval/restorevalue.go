@@ -29,7 +29,7 @@ func (r *snapshotReader) object() {
 			index = 1 << (b - 1)
 		}
 		// The index has always more places than entries, so that a search ends.
-		if index == 0 && room > 0 || index != 0 && (index < 8 || n > index/2+index/8) {
+		if index == 0 && n > fewEntries || index != 0 && (index < 16 || n > index/2+index/8) {
 			r.fail("got %d entries, room for %d, and an index of %d", n, room, index)
 		}
 		r.uses(dictSize + stringSize(int64(index)*4))

@@ -137,10 +137,10 @@ func TestRestoreRefuses(t *testing.T) {
 		{"a hash of what has none", c, crafted(nil, nil, bytesOf(2, kList, 0, 0, byte(kTuple)|objectHashed, 1, 0, 4097, tagObject, 0), in, nil), "corrupt", "unhashable type: list"},
 		{"fields out of order", c, crafted(nil, nil, one(kStruct, 2, tagString, "bb", tagNone, tagString, "aa", tagNone), in, nil), "corrupt", "field aa after bb"},
 		{"a field with a number for a name", c, crafted(nil, nil, one(kStruct, 1, tagInt, int64(1), tagNone), in, nil), "corrupt", "got int, want a name"},
-		{"a key twice", c, crafted(nil, nil, one(kDict, 2, 2, 4, 4097, tagInt, int64(1), tagNone, tagInt, int64(1), tagNone), in, nil), "corrupt", "key twice"},
-		{"a key that is a list", c, crafted(nil, nil, bytesOf(2, kDict, 1, 3, 4, kList, 0, 0, 4097, tagObject, 1, tagNone, 4097), in, nil), "corrupt", "unhashable type: list"},
-		{"entries without an index", c, crafted(nil, nil, one(kDict, 1, 0, 0, 4097, tagNone, tagNone), in, nil), "corrupt", "an index of 0"},
-		{"an index that is full", c, crafted(nil, nil, one(kSet, 6, 0, 4, 0, 0, 0, 0), nil, nil), "corrupt", "got 6 entries"},
+		{"a key twice", c, crafted(nil, nil, one(kDict, 2, 2, 0, 4097, tagInt, int64(1), tagNone, tagInt, int64(1), tagNone), in, nil), "corrupt", "key twice"},
+		{"a key that is a list", c, crafted(nil, nil, bytesOf(2, kDict, 1, 3, 0, kList, 0, 0, 4097, tagObject, 1, tagNone, 4097), in, nil), "corrupt", "unhashable type: list"},
+		{"entries without an index", c, crafted(nil, nil, one(kDict, 9, 0, 0, 4097, tagNone, tagNone), in, nil), "corrupt", "an index of 0"},
+		{"an index that is full", c, crafted(nil, nil, one(kSet, 11, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), nil, nil), "corrupt", "got 11 entries"},
 		{"an index too small for any", c, crafted(nil, nil, one(kSet, 1, 0, 2, 0), nil, nil), "corrupt", "an index of 2"},
 		{"an index past all memory", c, crafted(nil, nil, one(kDict, 0, 0, 32), nil, nil), "size", "more than"},
 		{"room past all memory", c, crafted(nil, nil, one(kList, 0, 1<<31-1), nil, nil), "size", "more than"},
@@ -181,7 +181,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 	// What the cases above are made of is sound where it is not what they are about.
 	ok := crafted(program("def f():\n  x = 1\n  return lambda: x\n"), one(0),
-		bytesOf(4, kFunc, 0, 2, cellOf, kDict, 1, 3, 4, kList, 1, 0, 1, tagInt, int64(7), 4097, tagNone, tagObject, 3, 4097, tagObject, 2),
+		bytesOf(4, kFunc, 0, 2, cellOf, kDict, 1, 3, 0, kList, 1, 0, 1, tagInt, int64(7), 4097, tagNone, tagObject, 3, 4097, tagObject, 2),
 		bytesOf(2, "f", tagObject, 0, "x", tagObject, 2), nil)
 	s, err = Restore(c, ok)
 	if err != nil {

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -62,7 +61,7 @@ func (t *thread) sort(c *call, items []val, key val, reverse bool, l, many label
 	var from []int
 	switch kind {
 	case kInt:
-		from = sortPlaces(t, keys, reverse, func(v val) int64 { return v.n }, cmp.Compare)
+		from = sortInts(t, keys, reverse)
 	case kString:
 		from = sortPlaces(t, keys, reverse, val.str, func(a, b string) int {
 			if n := min(len(a), len(b)); n >= 64 {
@@ -112,6 +111,51 @@ func sortPlaces[K any](t *thread, keys []val, reverse bool, of func(val) K, comp
 		}
 		return r
 	})
+	out := make([]int, len(rows))
+	for i := range rows {
+		out[i] = rows[i].at
+	}
+	return out
+}
+
+// sortInts is sortPlaces for small ints: a radix sort, byte by byte from the lowest, without the bytes that all keys share.
+func sortInts(t *thread, keys []val, reverse bool) []int {
+	type row struct {
+		key uint64 // orders as the ints do
+		at  int
+	}
+	rows, spare := make([]row, len(keys)), make([]row, len(keys))
+	var all, some uint64 = ^uint64(0), 0
+	for i, k := range keys {
+		key := uint64(k.n) ^ 1<<63
+		if reverse {
+			key = ^key
+		}
+		rows[i] = row{key, i}
+		all, some = all&key, some|key
+	}
+	for shift := 0; shift < 64; shift += 8 {
+		if (all^some)>>shift&0xff == 0 {
+			continue
+		}
+		t.charge(int64(len(rows)))
+		var next [257]int
+		for i := range rows {
+			next[rows[i].key>>shift&0xff+1]++
+		}
+		for i := range 256 {
+			next[i+1] += next[i]
+		}
+		for i := range rows {
+			if i%movePiece == 0 {
+				t.poll()
+			}
+			b := rows[i].key >> shift & 0xff
+			spare[next[b]] = rows[i]
+			next[b]++
+		}
+		rows, spare = spare, rows
+	}
 	out := make([]int, len(rows))
 	for i := range rows {
 		out[i] = rows[i].at

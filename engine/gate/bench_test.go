@@ -13,7 +13,7 @@ import (
 	"callgate/engine/value"
 )
 
-// Sixteen gates with a store, tools and policies in common do not meet in anything else.
+// Sixteen gates with a store, tools and policies in common meet in their limits and in nothing else.
 func TestGatesSideBySide(t *testing.T) {
 	store := journal.NewMemory()
 	set := &builtins.Set{}
@@ -29,7 +29,7 @@ func TestGatesSideBySide(t *testing.T) {
 	if err := set.Add(echo); err != nil {
 		t.Fatal(err)
 	}
-	pdp, ledger := &fakePDP{decide: always(allowing(oblige("limit", map[string]any{"max": 16 * 40, "per": []any{"principal"}})))}, new(Ledger)
+	pdp := &fakePDP{decide: always(allowing(oblige("limit", map[string]any{"max": 16 * 40, "per": []any{"principal"}})))}
 	template := newRig(t, nil).cfg
 	var all sync.WaitGroup
 	for i := range 16 {
@@ -44,7 +44,7 @@ func TestGatesSideBySide(t *testing.T) {
 				return
 			}
 			cfg := template
-			cfg.Tools, cfg.PDP, cfg.Journal, cfg.Ledger, cfg.Session.Run = set, pdp, run, ledger, id
+			cfg.Tools, cfg.PDP, cfg.Journal, cfg.Session.Run = set, pdp, run, id
 			g, err := New(cfg)
 			if err != nil {
 				t.Error(err)

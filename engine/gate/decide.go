@@ -57,7 +57,7 @@ func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 		if round == maxRounds {
 			deny(&d, core(reasonApproval, fmt.Sprintf("there are new asks after %d rounds of approvals", round)))
 		}
-		v := g.oblige(x, r, &d, approved)
+		v := g.oblige(ctx, x, r, &d, approved)
 		pending := slices.DeleteFunc(slices.Clone(d.Approvals), func(a policies.Approval) bool { return approved[askKey(a.Policy, a.Ask)] })
 		origins := g.explain(r, &d)
 
@@ -169,7 +169,7 @@ func deny(d *policies.Decision, why policies.Reason) {
 // oblige reads the decision's obligations and turns it into a denial if one of them cannot be
 // fulfilled, or into a denial or an ask if a limit is used up. It redacts the arguments before
 // anybody sees them, says what approvals are bound to, and reserves what a call that goes on will cost.
-func (g *Gate) oblige(x *crossing, r *policies.Request, d *policies.Decision, approved map[string]bool) verdict {
+func (g *Gate) oblige(ctx context.Context, x *crossing, r *policies.Request, d *policies.Decision, approved map[string]bool) verdict {
 	v := verdict{past: label.Bottom(), outcome: x.in}
 	x.final, x.digest = x.args, ""
 	if d.ReadHistory {
@@ -200,7 +200,7 @@ func (g *Gate) oblige(x *crossing, r *policies.Request, d *policies.Decision, ap
 	}
 	if costs := charges(v.limits, r, x.bits); len(costs) > 0 {
 		v.past, v.outcome = x.history, x.in.Join(x.history)
-		g.spend(costs, d, approved)
+		g.spend(ctx, costs, d, approved)
 	}
 	if len(d.Approvals) > 0 {
 		d.Approvals = slices.Clone(d.Approvals)
@@ -215,10 +215,15 @@ func (g *Gate) oblige(x *crossing, r *policies.Request, d *policies.Decision, ap
 
 // spend reserves the charges, unless there are still people to ask; a limit that is used up
 // makes the decision deny or ask.
-func (g *Gate) spend(costs []charge, d *policies.Decision, approved map[string]bool) {
+func (g *Gate) spend(ctx context.Context, costs []charge, d *policies.Decision, approved map[string]bool) {
 	forced := func(c charge) bool { return approved[askKey(c.policy, c.id)] }
 	pending := slices.ContainsFunc(d.Approvals, func(a policies.Approval) bool { return !approved[askKey(a.Policy, a.Ask)] })
-	for _, c := range g.cfg.Ledger.reserve(costs, g.cfg.Clock(), forced, !pending) {
+	over, err := g.reserve(ctx, costs, forced, !pending)
+	if err != nil {
+		deny(d, core(reasonPDP, "limits: "+err.Error()))
+		return
+	}
+	for _, c := range over {
 		why := policies.Reason{
 			ID: c.id, Policy: c.policy, Engine: "limit", Effect: policies.Deny,
 			Message: fmt.Sprintf("costs %d; the limit is %d%s", c.amount, c.max, within(c.window)),

@@ -77,9 +77,8 @@ type Config struct {
 	Known []string      // names of tools that exist and are not granted; nil: any other name is no such tool
 
 	PDP      policies.PDP // decides; required
-	Journal  *journal.Run // records; required, and begun
+	Journal  *journal.Run // records, and holds what limits count; required, and begun
 	Approver Approver     // asks people; nil: there is nobody, so that a call which needs approval waits
-	Ledger   *Ledger      // of the limits that policies set; nil: one of this gate's own
 
 	Clock func() time.Time // nil: [time.Now]
 
@@ -184,9 +183,6 @@ func New(cfg Config) (*Gate, error) {
 	}
 	if cfg.Tools == nil {
 		cfg.Tools = new(builtins.Set)
-	}
-	if cfg.Ledger == nil {
-		cfg.Ledger = new(Ledger)
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now

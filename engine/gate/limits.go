@@ -1,11 +1,12 @@
 package gate
 
 import (
+	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"callgate/engine/journal"
 	"callgate/policies"
 )
 
@@ -37,6 +38,21 @@ type charge struct {
 	amount  int64
 }
 
+// reserve spends all the charges, or none if one of them would pass its limit; without spend it only looks. The
+// charges of which forced is true pass it: a person said so. It returns those that are over. The accounts are the journal's:
+// all runs of a store share them.
+func (g *Gate) reserve(ctx context.Context, charges []charge, forced func(charge) bool, spend bool) (over []charge, err error) {
+	list := make([]journal.Charge, len(charges))
+	for i, c := range charges {
+		list[i] = journal.Charge{Account: c.account, Amount: c.amount, Max: c.max, Window: c.window, Force: forced(c)}
+	}
+	at, err := g.cfg.Journal.Reserve(ctx, list, g.cfg.Clock(), spend)
+	for _, i := range at {
+		over = append(over, charges[i])
+	}
+	return over, err
+}
+
 // charges works out what a call costs under each limit.
 func charges(limits []limit, r *policies.Request, bits int) []charge {
 	var out []charge
@@ -64,68 +80,4 @@ func charges(limits []limit, r *policies.Request, bits int) []charge {
 		out = append(out, c)
 	}
 	return out
-}
-
-// Ledger holds what calls have spent of the limits that policies set. The zero Ledger is
-// empty. It is safe for concurrent use: gates that share one share the limits per
-// principal, agent or tool. It lives in memory, as long as its process.
-type Ledger struct {
-	mu       sync.Mutex
-	accounts map[string]*account
-}
-
-// account is what was spent under one limit: for a window the single amounts, else their sum.
-type account struct {
-	spent []spending
-	sum   int64
-}
-
-type spending struct {
-	at     time.Time
-	amount int64
-}
-
-// reserve spends all the charges, or none if one of them would pass its limit. The
-// charges of which forced is true pass it: a person said so. It returns those that are over.
-func (l *Ledger) reserve(charges []charge, now time.Time, forced func(charge) bool, spend bool) (over []charge) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range charges {
-		if left := c.max - l.used(c, now); c.amount > left && !forced(c) {
-			over = append(over, c)
-		}
-	}
-	if len(over) > 0 || !spend {
-		return over
-	}
-	for _, c := range charges {
-		a := l.accounts[c.account]
-		if a == nil {
-			if l.accounts == nil {
-				l.accounts = map[string]*account{}
-			}
-			a = &account{}
-			l.accounts[c.account] = a
-		}
-		a.sum += c.amount
-		if c.window > 0 {
-			a.spent = append(a.spent, spending{now, c.amount})
-		}
-	}
-	return nil
-}
-
-// used returns what was spent in the window that ends now, and forgets what is older.
-func (l *Ledger) used(c charge, now time.Time) int64 {
-	a := l.accounts[c.account]
-	if a == nil {
-		return 0
-	}
-	if c.window > 0 {
-		for len(a.spent) > 0 && !a.spent[0].at.After(now.Add(-c.window)) {
-			a.sum -= a.spent[0].amount
-			a.spent = a.spent[1:]
-		}
-	}
-	return a.sum
 }

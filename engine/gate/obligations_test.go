@@ -1,8 +1,12 @@
 package gate
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,15 +217,75 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestGatesThatShareALedgerShareTheLimitsOfAPrincipal(t *testing.T) {
-	ledger := new(Ledger)
+// runIn is a rig whose run is one of a store.
+func runIn(t *testing.T, store journal.Store, id, sub string) *rig {
+	t.Helper()
+	run, err := journal.Begin(t.Context(), store, id, journal.Options{})
+	if err == nil {
+		_, err = run.Append(t.Context(), journal.RunStart, "", journal.RunStarted{Agent: "inbox"}, false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newRig(t, func(c *Config) { c.Journal, c.Session.Run, c.Principal.Sub = run, id, sub })
+}
+
+func TestTheRunsOfAStoreShareTheLimitsOfAPrincipal(t *testing.T) {
+	store := journal.NewMemory()
 	perPrincipal := allowing(oblige("limit", map[string]any{"max": 1, "per": []any{"principal"}, "window": "1h"}))
 	for i, sub := range []string{"ana", "bob", "ana"} {
-		r := newRig(t, func(c *Config) { c.Ledger, c.Principal.Sub = ledger, sub })
+		r := runIn(t, store, fmt.Sprint("run", i), sub)
 		r.pdp.decide = always(perPrincipal)
 		if res := r.do(send("1.1", "x")); (res.Err == nil) != (i < 2) {
 			t.Errorf("call %d by %s: %v", i+1, sub, res.Err)
 		}
+	}
+}
+
+// Two processes have a store open, each with runs of its own, and no more goes through than the limit.
+func TestProcessesSideBySideDoNotPassALimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	const most = 7
+	limited := allowing(oblige("limit", map[string]any{"max": most, "per": []any{"principal"}, "window": "1h"}),
+		policies.Obligation{Type: "limit", ID: "whole", Policy: "p", Fields: map[string]any{"max": 100}})
+	var passed atomic.Int64
+	var all sync.WaitGroup
+	for i := range 2 {
+		store, err := journal.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		for k := range 3 {
+			r := runIn(t, store, fmt.Sprintf("run%d.%d", i, k), "ana")
+			r.pdp.decide = always(limited)
+			all.Go(func() {
+				for n := range 4 {
+					if res := r.do(send(fmt.Sprint("1.", n), "x")); res.Err == nil {
+						passed.Add(1)
+					} else if res.Err.Code != "denied (o)" {
+						t.Errorf("got %v, want the limit", res.Err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if passed.Load() != most {
+		t.Errorf("%d calls went through, want %d", passed.Load(), most)
+	}
+}
+
+func TestALimitWhoseAccountCannotBeReadDenies(t *testing.T) {
+	store, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runIn(t, store, "run", "ana")
+	r.pdp.decide = always(allowing(oblige("limit", map[string]any{"max": 1})))
+	store.Close()
+	if res := r.do(send("1.1", "x")); res.Err == nil || len(r.calls()) > 0 {
+		t.Errorf("got %v, and %v ran", res.Err, r.calls())
 	}
 }
 

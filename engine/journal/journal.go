@@ -129,6 +129,10 @@ type Store interface {
 	Read(ctx context.Context, run string, from int64) ([]Event, error)
 	// Runs returns the runs, newest first, at most limit of them (0: all).
 	Runs(ctx context.Context, limit int) ([]RunInfo, error)
+	// Reserve enters charges in their accounts, which all runs of the store share: all of them or, if some would pass
+	// their limits, none; it returns the indices of those. Without spend it only looks. No two callers, of other
+	// processes too, see an account as it was before the other's charge and both spend.
+	Reserve(ctx context.Context, charges []Charge, at time.Time, spend bool) (over []int, err error)
 	Close() error
 }
 

@@ -11,6 +11,8 @@ type Memory struct {
 	mu     sync.Mutex
 	runs   []RunInfo // in the order of their beginning
 	events map[string][]Event
+
+	accounts map[string][]spending
 }
 
 // NewMemory returns an empty store.

@@ -85,11 +85,12 @@ type known struct {
 	info RunInfo
 }
 
-// appending is one call of Append that waits to be committed.
+// appending is one call of Append, or of Reserve, that waits to be committed.
 type appending struct {
-	events []Event
-	sync   bool
-	done   chan error // gets the outcome, or errLead
+	events  []Event
+	sync    bool
+	reserve *reserving // nil: it is an Append
+	done    chan error // gets the outcome, or errLead
 }
 
 // errLead tells one who waits that the next commit is its own to make.
@@ -238,7 +239,12 @@ func (s *SQLite) Append(ctx context.Context, events []Event, sync bool) error {
 	if len(events) == 0 {
 		return nil
 	}
-	a := &appending{events: events, sync: sync, done: make(chan error, 1)}
+	return s.take(ctx, &appending{events: events, sync: sync})
+}
+
+// take waits for a's turn and commits it, with others perhaps.
+func (s *SQLite) take(ctx context.Context, a *appending) error {
+	a.done = make(chan error, 1)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -310,7 +316,12 @@ func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
 		return s.explain(err)
 	}
 	for _, a := range group {
-		if err = s.insert(ctx, a.events); err != nil {
+		if a.reserve != nil {
+			err = s.charge(ctx, a.reserve)
+		} else {
+			err = s.insert(ctx, a.events)
+		}
+		if err != nil {
 			break
 		}
 	}
@@ -319,7 +330,9 @@ func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
 	}
 	if err != nil {
 		for _, a := range group {
-			delete(s.runs, a.events[0].Run)
+			if a.reserve == nil {
+				delete(s.runs, a.events[0].Run)
+			}
 		}
 		// SQLite has undone it already if the disk is full or failed.
 		if undo := s.exec(ctx, "rollback"); undo != nil && !noTransaction(undo) {

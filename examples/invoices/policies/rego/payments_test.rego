@@ -56,3 +56,14 @@ test_large_from_a_mail_asks if {
 
 # … but to a vendor's account only.
 test_large_to_a_stranger_is_refused if effect(t.mail("LT500000011101001234"), t.literal(1000001)) == "deny"
+
+# A stranger's memo would be read back from the ledger as our own.
+test_large_with_a_memo_from_a_mail_is_refused if {
+	args := {"order": t.literal("PO-1"), "iban": t.mail(orbital), "amount": t.mail(1000001), "memo": t.mail("see you")}
+	ledger := {"name": "ledger", "write": true, "label": t.label([t.file("", "ledger.db")])}
+	d := decision.by({"payments"}) with data.params.payments.accounts as [lower(orbital)]
+		with input as json.patch(t.call("payments.pay", args), [{"op": "add", "path": "/call/state", "value": ledger}])
+	d.effect == "deny"
+	{r.id | some r in d.reasons; r.effect == "deny"} == {"flow.state"}
+	{a | some r in d.reasons; some a in r.args; r.effect == "deny"} == {"memo"}
+}

@@ -123,7 +123,7 @@ func (t *thread) gathered(c *call, where string) ([]val, label.ID) {
 	n := int64(0)
 	for _, v := range c.args {
 		t.wantIterable(v, where)
-		n += t.length(v)
+		n += t.counted(v)
 	}
 	t.allocN(n, valSize)
 	t.alloc(listSize)
@@ -158,7 +158,7 @@ func (t *thread) unpacked(v val, before, after int) val {
 	if !t.iterable(v) {
 		panic(t.errorf(l, "not-iterable", "got %s in sequence assignment", v.typeName()))
 	}
-	n := t.length(v)
+	n := t.counted(v)
 	if n < int64(before+after) {
 		panic(t.errorf(l, "unpack", "too few values to unpack (got %d, want at least %d)", n, before+after))
 	}
@@ -338,7 +338,7 @@ func runMap(t *thread, c *call) val {
 		if !t.iterable(v) {
 			panic(t.notIterable(c, i+1))
 		}
-		rows = min(rows, t.length(v))
+		rows = min(rows, t.counted(v))
 	}
 	cols := make([]val, len(c.args)-1)
 	for i, v := range c.args[1:] {

@@ -318,7 +318,7 @@ func (t *thread) evalArgs(args []callArg, plain bool, frame []val, p pos) (posit
 			if !ok {
 				panic(t.fail(args[i].p, l, "not-iterable", "argument after * must be iterable, not %s", v.typeName()).advise(notIterableHint(v)))
 			}
-			n := t.length(v)
+			n := t.counted(v)
 			t.at = args[i].p
 			positional = spread(t, positional, n, valSize)
 			t.charge(n / 2)

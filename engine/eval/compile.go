@@ -215,19 +215,19 @@ func stackOf(n star.Node) int64 {
 // programBytes is about what a compiled program takes, a test measures it: its text, up to three times, its tree,
 // what was compiled of it, and the effects of its functions, which are worked out when they are needed.
 func programBytes(f *star.File, size, funcs int) int64 {
-	n := 3*int64(size) + 1150*int64(funcs)
+	n := 3*int64(size) + 1300*int64(funcs)
 	star.Walk(f, func(node star.Node) bool {
 		switch node := node.(type) {
 		case nil:
 			return false
 		case *star.IfStmt, *star.ForStmt, *star.WhileStmt, *star.CondExpr, *star.Comprehension:
-			n += 450
+			n += 474
 		case *star.BinaryExpr:
 			if node.Op == star.AND || node.Op == star.OR {
-				n += 400
+				n += 424
 			}
 		case star.Stmt:
-			n += 125
+			n += 141
 		}
 		n += 150
 		return true

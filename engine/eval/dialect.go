@@ -18,6 +18,7 @@ func addSpecials() {
 	specials[syntax.FString] = (*fcomp).fstring
 	specials[syntax.Chain] = (*fcomp).chain
 	specials[syntax.Generator] = (*fcomp).generator
+	addAssignments()
 	for name := range specials {
 		universe[name] = noneVal(label.BottomID)
 	}
@@ -166,13 +167,7 @@ func (t *thread) converted(v val, conv string) val {
 	w := textWriter{t: t}
 	switch {
 	case conv == "r" || conv == "a":
-		if v.k == kFloat {
-			w.put(pythonText(v))
-		} else {
-			w.write(v)
-		}
-	case v.k == kFloat:
-		w.put(pythonText(v))
+		w.write(v)
 	default:
 		w.str(v)
 	}
@@ -184,19 +179,10 @@ func (t *thread) converted(v val, conv string) val {
 // shown writes a value as Python's format does: with the empty specification a float has Python's text.
 func (w *textWriter) shown(v val, spec string, l label.ID, p pos) {
 	if spec == "" && v.k == kFloat {
-		w.put(pythonText(v))
+		w.put(formatFloat(v.float()))
 		return
 	}
 	w.format(v, spec, l, p)
-}
-
-// pythonText is the text of a float in Python.
-func pythonText(v val) string {
-	f := v.float()
-	if f < 0 || f == 0 && v.n != 0 {
-		return "-" + pythonFloat(-f, 'r', -1, false)
-	}
-	return pythonFloat(f, 'r', -1, false)
 }
 
 // checkImport reports a name that is imported from a module which has none such.

@@ -64,6 +64,13 @@ func (f *fcomp) expression(e star.Expr) expr {
 		return f.slice(e)
 	case *star.DotExpr:
 		f.checkImport(e)
+		if e.Name.Name == "__name__" && isTypeOf(e.X) {
+			x := f.expr(e.X)
+			return func(t *thread) val {
+				v := x(t)
+				return stringVal(pythonTypeName(v.str()), v.lab)
+			}
+		}
 		x, name, p := f.expr(e.X), e.Name.Name, at(e.Name.NamePos)
 		return func(t *thread) val { return t.attr(x(t), name, p) }
 	case *star.CallExpr:
@@ -287,6 +294,7 @@ func (f *fcomp) cond(e star.Expr) cond {
 // compareCond compiles a comparison of ints without making a bool of it.
 func (f *fcomp) compareCond(e *star.BinaryExpr) cond {
 	op := e.Op
+	e = withTypes(e)
 	switch op {
 	case star.EQL, star.NEQ, star.LT, star.LE, star.GT, star.GE:
 	default:
@@ -395,6 +403,7 @@ func (f *fcomp) binary(e *star.BinaryExpr) expr {
 			return boolVal(ok, l)
 		}
 	case star.IN, star.NOT_IN:
+		e = withTypes(e)
 		x, y := f.expr(e.X), f.expr(e.Y)
 		return f.pair(x, y, e.Y, func(t *thread, a, b val) val { return t.in(op == star.NOT_IN, a, b, p) })
 	}

@@ -119,7 +119,7 @@ func (t *thread) collectArg(c *call) ([]val, label.ID) {
 
 // elements copies the elements of an iterable, each with its own label.
 func (t *thread) elements(v val) []val {
-	n := t.length(v)
+	n := t.counted(v)
 	t.allocN(n, valSize)
 	t.charge(n / 4)
 	out := make([]val, n)
@@ -206,7 +206,7 @@ func (t *thread) updateFrom(c *call, out, from val) {
 		if e.k == kSeq && !e.seq().indexed() {
 			panic(t.badArg(c, "dictionary update sequence element #%d has unknown length (%s)", i, e.typeName()))
 		}
-		if n := t.length(e); n != 2 {
+		if n := t.counted(e); n != 2 {
 			panic(t.badArg(c, "dictionary update sequence element #%d has length %d, want 2", i, n))
 		}
 		pair, _ := t.iterate(e)
@@ -272,7 +272,7 @@ func runEnumerate(t *thread, c *call) val {
 		start = t.intArg(c, 1)
 	}
 	l := t.shallow(c)
-	n := t.length(v)
+	n := t.counted(v)
 	if start > math.MaxInt64-n {
 		panic(t.argError(c, "range", "start %d is too large", start))
 	}
@@ -298,7 +298,7 @@ func runZip(t *thread, c *call) val {
 		if !t.iterable(v) {
 			panic(t.notIterable(c, i))
 		}
-		rows = min(rows, t.length(v))
+		rows = min(rows, t.counted(v))
 	}
 	if len(c.args) == 0 {
 		rows = 0
@@ -469,7 +469,7 @@ func runBytes(t *thread, c *call) val {
 	if !t.iterable(v) {
 		panic(t.badArg(c, "got %s, want string, bytes, or iterable of ints", v.typeName()))
 	}
-	n := t.length(v)
+	n := t.counted(v)
 	t.allocN(n, 1)
 	t.charge(n)
 	var out strings.Builder

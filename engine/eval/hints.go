@@ -5,8 +5,6 @@ package eval
 // notIterableHint says how to iterate over what cannot be.
 func notIterableHint(v val) string {
 	switch v.k {
-	case kString:
-		return "say what of it is meant: s.elems() its bytes, s.codepoints() its characters, s.split() its words, s.splitlines() its lines"
 	case kBytes:
 		return "b.elems() gives its bytes, b.decode() the text in it"
 	case kInt:
@@ -22,7 +20,7 @@ func notIterableHint(v val) string {
 const noneHint = "the value is None: of a function without a return, of a method that changes its list or dict, or of get without a default"
 
 // unboundHint is for a local variable that is read too early: most often it was taken for a global.
-const unboundHint = "a function that assigns to a name has it for its own, everywhere in it: return the new value, or keep it in a dict or list"
+const unboundHint = "a function that assigns to a name has it for its own, everywhere in it: say global or nonlocal first, or return the new value"
 
 // noFieldHint says how else a value is read.
 func noFieldHint(v val) string {

@@ -6,8 +6,8 @@ import "testing"
 // that says how to mend them.
 func TestErrorsSayWhatToDoInstead(t *testing.T) {
 	for _, test := range []struct{ name, src, text, advice string }{
-		{"a loop over a string", "for c in 'abc': pass", "string value is not iterable", "say what of it is meant: s.elems() its bytes, s.codepoints() its characters, s.split() its words, s.splitlines() its lines"},
-		{"a list of a string", "list('abc')", "list: for parameter x: got string, want iterable", "say what of it is meant: s.elems() its bytes, s.codepoints() its characters, s.split() its words, s.splitlines() its lines"},
+		{"a loop over bytes", "for c in b'abc': pass", "bytes value is not iterable", "b.elems() gives its bytes, b.decode() the text in it"},
+		{"a list of bytes", "list(b'abc')", "list: for parameter x: got bytes, want iterable", "b.elems() gives its bytes, b.decode() the text in it"},
 		{"a loop over a number", "for i in 3: pass", "int value is not iterable", "range(n) counts from 0 to n - 1"},
 		{"what a method that changes returns", "xs = [2, 1].sort()\nprint(xs[0])", "unhandled index operation NoneType[int]", "the value is None: of a function without a return, of a method that changes its list or dict, or of get without a default"},
 		{"unpacking None", "a, b = None", "got NoneType in sequence assignment", "the value is None: of a function without a return, of a method that changes its list or dict, or of get without a default"},
@@ -24,7 +24,7 @@ func TestErrorsSayWhatToDoInstead(t *testing.T) {
 		{"a list as a key", "{[1]: 2}", "unhashable type: list", "a key must not change: use tuple(x)"},
 		{"a field of a module", "json.encod('{}')", "json has no .encod (did you mean .encode?)", "json has decode, dumps, encode, encode_indent, indent, loads"},
 		{"a key that is missing", "{}['a']", `key "a" not in dict`, "d.get(key) is None where the key is missing, d.get(key, default) the default"},
-		{"a local before its assignment", "n = 0\ndef f():\n  n += 1\nf()", "local variable n referenced before assignment", "a function that assigns to a name has it for its own, everywhere in it: return the new value, or keep it in a dict or list"},
+		{"a local before its assignment", "n = 0\ndef f():\n  n += 1\nf()", "local variable n referenced before assignment", "a function that assigns to a name has it for its own, everywhere in it: say global or nonlocal first, or return the new value"},
 		{"a change within a loop", "d = {1: 2}\nfor k in d: d.pop(k)", "pop: cannot delete from hash table during iteration", "iterate over a copy: for x in list(xs)"},
 		{"joining numbers", "','.join([1])", "join: in list, want string, got int", "make strings first: sep.join([str(x) for x in xs])"},
 	} {

@@ -47,6 +47,14 @@ func (t *thread) length(v val) int64 {
 	return -1
 }
 
+// counted returns the number of elements that iterating over a value gives: of a string its code points.
+func (t *thread) counted(v val) int64 {
+	if v.k == kString {
+		return t.runeCount(v.str())
+	}
+	return t.length(v)
+}
+
 // deepLabel joins every label in a value: of references, structures and
 // elements. It visits each object once.
 func (t *thread) deepLabel(v val) label.ID {
@@ -149,6 +157,11 @@ func (t *thread) attr(x val, name string, p pos) val {
 			return r.items[i].with(t.join(t.join(r.items[i].lab, x.lab), t.pc))
 		}
 		panic(t.fail(p, x.lab, "no-field", "struct has no .%s field%s", name, nearestField(name, r.names)))
+	}
+	if x.k == kBuiltin {
+		if v, ok := typeAttrs[x.builtin()][name]; ok {
+			return v.with(t.join(x.lab, t.pc))
+		}
 	}
 	if b := methodsNamed(name)[x.k]; b != nil {
 		t.alloc(builtinSize)
@@ -389,7 +402,7 @@ type iterator struct {
 // iterable reports whether a value can be iterated over.
 func (t *thread) iterable(v val) bool {
 	switch v.k {
-	case kTuple, kRange, kList, kDict, kSet, kSeq:
+	case kTuple, kRange, kList, kDict, kSet, kSeq, kString:
 		return true
 	}
 	return false
@@ -423,6 +436,9 @@ func (it *iterator) next(t *thread) (val, bool) {
 		}
 	case kSeq:
 		return it.v.seq().next(t, &it.i)
+	case kString:
+		s := seq{s: it.v.str(), mode: seqCodepoints}
+		return s.next(t, &it.i)
 	}
 	return val{}, false
 }

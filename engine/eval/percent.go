@@ -3,6 +3,7 @@ package eval
 import (
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -185,10 +186,10 @@ func (f *percenter) show(spec *fspec, s string, v val, zero, plain bool) {
 		switch {
 		case !plain:
 		case verb == 'g' || x != x || math.IsInf(x, 0):
-			w.put(formatFloat(x))
+			w.put(generalFloat(x))
 			return
 		case verb == 'G':
-			w.put(strings.ToUpper(formatFloat(x)))
+			w.put(strings.ToUpper(generalFloat(x)))
 			return
 		}
 		f.zeros(spec, zero)
@@ -266,4 +267,21 @@ func (f *percenter) integer(spec *fspec, verb byte, v val, zero bool) {
 	}
 	f.zeros(spec, zero)
 	f.w.number(spec, neg, prefix, digits, 3)
+}
+
+// generalFloat is the text of a float under %g: the fewest digits, an exponent from 1e+06 up and from 1e-05 down.
+func generalFloat(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 1):
+		return "+inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	}
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
 }

@@ -75,6 +75,7 @@ type effects struct {
 	names   []ref // bound
 	changed []ref // whose containers are changed
 	callees []callee
+	stored  []ref // names of functions around, or of the program, that are bound
 	calls   int32 // how many things may reach the host
 
 	marks  map[star.Node]mark // of statements, and of expressions that are arms
@@ -95,7 +96,7 @@ type callee struct {
 }
 
 // point is a place in a function's effects: how many of each kind come before it.
-type point struct{ names, changed, callees, calls int32 }
+type point struct{ names, changed, stored, callees, calls int32 }
 
 // extent is a part of a function's effects.
 type extent struct{ from, to point }
@@ -123,7 +124,7 @@ func (c *funcode) effects() *effects {
 }
 
 func (e *effects) point() point {
-	return point{int32(len(e.names)), int32(len(e.changed)), int32(len(e.callees)), e.calls}
+	return point{int32(len(e.names)), int32(len(e.changed)), int32(len(e.stored)), int32(len(e.callees)), e.calls}
 }
 
 // resolve works out the region, once.
@@ -146,7 +147,7 @@ func (r *region) resolve() {
 		r.cost = 1
 		for _, p := range r.parts {
 			r.calls = r.calls || p.from.calls != p.to.calls
-			r.cost += int64(p.to.names-p.from.names) + int64(p.to.changed-p.from.changed) + int64(p.to.callees-p.from.callees)
+			r.cost += int64(p.to.names-p.from.names) + int64(p.to.changed-p.from.changed) + int64(p.to.stored-p.from.stored) + int64(p.to.callees-p.from.callees)
 		}
 	})
 }
@@ -367,8 +368,17 @@ func (e *effects) call(n *star.CallExpr) {
 	switch fn := unparen(n.Fn).(type) {
 	case *star.Ident:
 		b, _ := fn.Binding.(*resolve.Binding)
-		if fn.Name == syntax.Delete {
+		switch fn.Name {
+		case syntax.Delete:
 			e.change(n.Args[0])
+		case syntax.SetSlice:
+			e.change(n.Args[0].(*star.SliceExpr).X)
+		case syntax.Walrus:
+			e.bind(n.Args[0].(*star.Ident))
+		case syntax.Store:
+			if r, ok := refOf(n.Args[0]); ok {
+				e.stored = append(e.stored, r)
+			}
 		}
 		if b == nil || b.Scope == resolve.Universal && !reaches[fn.Name] {
 			return
@@ -429,6 +439,9 @@ func (t *thread) announce(r *region, before, full, cond label.ID) {
 			if v := t.variable(n); v != nil {
 				t.announceValue(*v, before, full)
 			}
+		}
+		for _, n := range r.of.stored[p.from.stored:p.to.stored] {
+			t.announceCell(t.variable(n), before, full)
 		}
 	}
 	if r.calls && t.tab.Flows(before, t.s.history) {
@@ -505,7 +518,10 @@ func (t *thread) announceCall(c callee, via, full label.ID) {
 	fn := v.fn()
 	via = t.join(via, v.lab)
 	sum := fn.code.effects()
-	t.burn(1 + int64(len(sum.changed)))
+	t.burn(1 + int64(len(sum.changed)) + int64(len(sum.stored)))
+	for _, r := range sum.stored {
+		t.announceCell(fn.variable(r), via, full)
+	}
 	for _, r := range sum.changed {
 		switch r.scope {
 		case resolve.Local, resolve.Cell:
@@ -536,7 +552,10 @@ func (t *thread) announceInner(fn *function, sum *effects, via, full label.ID, d
 		}
 		inner, via := v.fn(), t.join(via, v.lab)
 		isum := inner.code.effects()
-		t.burn(1 + int64(len(isum.changed)))
+		t.burn(1 + int64(len(isum.changed)) + int64(len(isum.stored)))
+		for _, r := range isum.stored {
+			t.announceCell(inner.variable(r), via, full)
+		}
 		for _, r := range isum.changed {
 			if w := inner.variable(r); w != nil {
 				t.announceValue(*w, via, full)

@@ -14,6 +14,12 @@ func (t *thread) slice3(x, lo, hi, step val, p pos) val {
 	if n < 0 || x.k == kDict || x.k == kSet || x.k == kSeq {
 		panic(t.fail(p, l, "type", "invalid slice operand %s", x.typeName()))
 	}
+	r := t.bounds(n, lo, hi, step, l, p)
+	return t.pick(x, &r, l)
+}
+
+// bounds returns the indices that a slice of a sequence of n elements is of. They begin within it.
+func (t *thread) bounds(n int64, lo, hi, step val, l label.ID, p pos) rangeSeq {
 	arg := func(v val, name string, def int64) int64 {
 		switch v.k {
 		case kNone:
@@ -54,7 +60,7 @@ func (t *thread) slice3(x, lo, hi, step val, p pos) val {
 	}
 	r := rangeSeq{start: i, stop: j, step: st}
 	r.count()
-	return t.pick(x, &r, l)
+	return r
 }
 
 // pick returns the elements of a sequence at the indices of r.

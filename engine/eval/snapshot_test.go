@@ -536,7 +536,7 @@ func TestASnapshotKeeps(t *testing.T) {
 		}, "range(10, 0, -3) [10, 7, 4, 1] [97, 195, 169] [\"a\", \"é\"] [120, 121] True False\n"},
 		{"numbers", []string{
 			"x = [0, -1, 1 << 62, -(1 << 63), 1 << 63, -(1 << 200), 0.1, -0.0, float('inf'), float('nan')]\n", "print(x)\n",
-		}, "[0, -1, 4611686018427387904, -9223372036854775808, 9223372036854775808, -1606938044258990275541962092341162602522202993782792835301376, 0.1, -0.0, +inf, nan]\n"},
+		}, "[0, -1, 4611686018427387904, -9223372036854775808, 9223372036854775808, -1606938044258990275541962092341162602522202993782792835301376, 0.1, -0.0, inf, nan]\n"},
 		{"texts that are no UTF-8", []string{"s = 'é'[0]\nb = b'\\xff\\x00'\n", "print(len(s), list(b.elems()), s + 'é'[1] == 'é')\n"}, "1 [255, 0] True\n"},
 		{"a list that a loop iterated over when an error ended it", []string{"xs = [1]\nfor x in xs: fail('stop')\n", "xs.append(2)\nprint(xs)\n"}, "[1, 2]\n"},
 		{"where an error is, in a function of an earlier turn", []string{"\n\ndef f(x):\n  return 1 // x\n", "f(0)\n", "print('on')\n"}, "on\n"},

@@ -20,7 +20,10 @@ func (f *fcomp) stmt(s star.Stmt, p *place) stmt {
 			return sigNext
 		}
 	case *star.AssignStmt:
-		if s.Op != star.EQ {
+		switch {
+		case isDeclaration(s):
+			return f.declaration(s)
+		case s.Op != star.EQ:
 			return f.augmented(s)
 		}
 		return f.assignment(s)
@@ -174,7 +177,7 @@ func (f *fcomp) unpack(list []star.Expr, e star.Expr) assign {
 			panic(t.fail(p, l, "unpack", "too few values to unpack (got %d, want %d)", n, len(sets)))
 		}
 		if _, ok := it.next(t); ok {
-			panic(t.fail(p, l, "unpack", "too many values to unpack (got %d, want %d)", t.length(v), len(sets)))
+			panic(t.fail(p, l, "unpack", "too many values to unpack (got %d, want %d)", t.counted(v), len(sets)))
 		}
 		for i, set := range sets {
 			set(t, t.locals[slot+i])

@@ -307,22 +307,13 @@ func (w *textWriter) items(items []val) {
 // bigTextCost is the work of writing an int of so many bits in decimal.
 func bigTextCost(bits int) int64 { return int64(bits) / 64 * (1 + int64(bits)/65536) }
 
-// formatFloat writes a float so that it reads back as the same float: the fewest
-// digits, an exponent from 1e+06 up and from 1e-05 down.
+// formatFloat writes a float as Python does, so that it reads back as the same float: the fewest
+// digits, an exponent from 1e+16 up and below 0.0001.
 func formatFloat(f float64) string {
-	switch {
-	case math.IsNaN(f):
-		return "nan"
-	case math.IsInf(f, 1):
-		return "+inf"
-	case math.IsInf(f, -1):
-		return "-inf"
+	if math.Signbit(f) && !math.IsNaN(f) {
+		return "-" + pythonFloat(-f, 'r', -1, false)
 	}
-	s := strconv.FormatFloat(f, 'g', -1, 64)
-	if !strings.ContainsAny(s, ".e") {
-		s += ".0"
-	}
-	return s
+	return pythonFloat(f, 'r', -1, false)
 }
 
 // short is the repr of a value for an error, cut off where it gets long.

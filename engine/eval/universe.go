@@ -99,6 +99,7 @@ func init() {
 	addContainerMethods()
 	addCrossings()
 	addSpecials()
+	addTypeNames()
 	universe["json"] = moduleVal(jsonModule(), label.BottomID)
 	addModules()
 	for k := range methodsOf {

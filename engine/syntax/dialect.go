@@ -99,13 +99,23 @@ func lastOperand(x syntax.Expr) syntax.Expr {
 // ask, but for the constants of which there is one each.
 func (p *parser) identity(i int, not bool, x, y syntax.Expr) kind {
 	p.extend()
-	if !isConstant(x) && !isConstant(y) {
+	if !isConstant(x) && !isConstant(y) && !isTypeCall(x) && !isTypeCall(y) {
 		p.report(i, refusedIs.message, refusedIs.hint)
 	}
 	if not {
 		return syntax.NEQ
 	}
 	return syntax.EQL
+}
+
+// isTypeCall reports whether an expression is type(x): types are compared with is as with ==.
+func isTypeCall(x syntax.Expr) bool {
+	call, ok := unparen(x).(*syntax.CallExpr)
+	if !ok || len(call.Args) != 1 {
+		return false
+	}
+	id, ok := call.Fn.(*syntax.Ident)
+	return ok && id.Name == "type"
 }
 
 func isConstant(x syntax.Expr) bool {
@@ -421,6 +431,9 @@ func (p *parser) del() {
 		switch e := unparen(x).(type) {
 		case *syntax.IndexExpr:
 			p.stmts = append(p.stmts, &syntax.ExprStmt{X: p.special(Delete, e.Lbrack, e.X, e.Y)})
+		case *syntax.SliceExpr:
+			p.extend()
+			p.stmts = append(p.stmts, &syntax.ExprStmt{X: p.special(SetSlice, e.Lbrack, e, &syntax.ListExpr{Lbrack: e.Lbrack, Rbrack: e.Rbrack})})
 		default:
 			p.report(at, refusedDel.message, refusedDel.hint)
 			p.stmts = append(p.stmts, &syntax.BranchStmt{Token: syntax.PASS, TokenPos: pos})

@@ -96,11 +96,7 @@ func (p *parser) test() syntax.Expr {
 	case syntax.IF:
 		return p.cond(x)
 	case walrus:
-		p.refuse(refusedWalrus)
-		p.next()
-		p.enter()
-		x = p.test()
-		p.leave()
+		return p.walrus(x)
 	}
 	return x
 }
@@ -134,6 +130,7 @@ func (p *parser) lambda(cond bool) syntax.Expr {
 		h = p.h
 	}
 	p.expect(syntax.COLON)
+	p.lambdas++
 	var body syntax.Expr
 	switch {
 	case cond:
@@ -143,6 +140,7 @@ func (p *parser) lambda(cond bool) syntax.Expr {
 	default:
 		body = p.binary(levelOr)
 	}
+	p.lambdas--
 	p.tall(max(h, p.h))
 	return &syntax.LambdaExpr{Lambda: pos, Params: params, Body: body}
 }
@@ -322,7 +320,7 @@ func (p *parser) args() []syntax.Expr {
 			p.push(&syntax.UnaryExpr{OpPos: pos, Op: op, X: x})
 			continue
 		}
-		if isKeyword(p.tok) && p.peek() == syntax.EQ {
+		if isKeyword(p.tok) && p.tok != syntax.LOAD && p.peek() == syntax.EQ {
 			p.keywordAsName()
 			p.push(p.ident())
 			p.next()
@@ -359,7 +357,7 @@ func (p *parser) args() []syntax.Expr {
 // primary parses an operand that holds together by itself.
 func (p *parser) primary() syntax.Expr {
 	switch p.tok {
-	case syntax.IDENT:
+	case syntax.IDENT, syntax.LOAD:
 		p.h = 1
 		return p.ident()
 	case syntax.INT, syntax.FLOAT:
@@ -376,9 +374,11 @@ func (p *parser) primary() syntax.Expr {
 	return p.refusedPrimary()
 }
 
-// ident parses a name. A keyword in its place is reported and taken for one.
+// ident parses a name. A keyword in its place is reported and taken for one, but for load, which is one where no load statement is.
 func (p *parser) ident() *syntax.Ident {
-	if p.tok != syntax.IDENT {
+	if p.tok == syntax.LOAD {
+		p.extend()
+	} else if p.tok != syntax.IDENT {
 		if !isKeyword(p.tok) {
 			p.unexpected("a name")
 		}

@@ -314,7 +314,7 @@ func (p *parser) within(s *scanner) (x syntax.Expr) {
 	s.emit(syntax.EOF, s.i, 0)
 	s.emit(syntax.EOF, s.i, 0)
 	toks, mends, i, tok, first, looked, found := p.toks, p.mends, p.i, p.tok, p.first, p.looked, p.found
-	depth, stack := p.depth, len(p.stack)
+	depth, stack, lambdas := p.depth, len(p.stack), p.lambdas
 	p.toks, p.mends, p.i, p.tok, p.first, p.looked = s.toks, s.mends, 0, s.toks[0].kind, 0, -1
 	defer func() {
 		r := recover()
@@ -322,7 +322,7 @@ func (p *parser) within(s *scanner) (x syntax.Expr) {
 		switch r.(type) {
 		case nil:
 		case bailout:
-			p.depth, p.stack = depth, p.stack[:stack]
+			p.depth, p.stack, p.lambdas = depth, p.stack[:stack], lambdas
 			p.h = 1
 			x = p.newIdent(p.pos(i), "_")
 		default:

@@ -36,8 +36,11 @@ type parser struct {
 
 	pending   syntax.Expr // a generator expression of which it is not known how it is used
 	pendingAt int
-	loops     int  // with an else
-	vars      bool // the parenthesis that begins is around variables of a loop
+	loops     int // names that the parser has made up
+	lambdas   int // around what is being parsed, and defs likewise
+	defs      int
+	shared    shared // of the innermost def
+	vars      bool   // the parenthesis that begins is around variables of a loop
 
 	limits Limits
 
@@ -248,11 +251,13 @@ func (p *parser) block() []syntax.Stmt {
 func (p *parser) attempt(h int) (height int) {
 	depth, stack, stmts := p.depth, len(p.stack), len(p.stmts)
 	height = h
+	lambdas := p.lambdas
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case bailout:
 			p.depth, p.stack, p.stmts, p.pending = depth, p.stack[:stack], p.stmts[:stmts], nil
+			p.lambdas = lambdas
 			p.resync()
 		default:
 			panic(r)
@@ -337,12 +342,12 @@ func track(open []kind, k kind) []kind {
 // elements parses what may stand in brackets, of whichever kind, up to the
 // closing one or the next error.
 func (p *parser) elements(end kind) {
-	depth, stacked := p.depth, len(p.stack)
+	depth, stacked, lambdas := p.depth, len(p.stack), p.lambdas
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case bailout:
-			p.depth, p.stack = depth, p.stack[:stacked]
+			p.depth, p.stack, p.lambdas = depth, p.stack[:stacked], lambdas
 		default:
 			panic(r)
 		}
@@ -385,7 +390,7 @@ func (p *parser) separator(end kind) {
 func startsExpr(k kind) bool {
 	switch k {
 	case syntax.IDENT, syntax.INT, syntax.FLOAT, syntax.STRING, syntax.BYTES, fstring, syntax.LPAREN, syntax.LBRACK, syntax.LBRACE,
-		syntax.NOT, syntax.LAMBDA, syntax.MINUS, syntax.PLUS, syntax.TILDE:
+		syntax.NOT, syntax.LAMBDA, syntax.MINUS, syntax.PLUS, syntax.TILDE, syntax.LOAD:
 		return true
 	}
 	return false

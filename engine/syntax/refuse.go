@@ -22,9 +22,8 @@ var (
 	refusedGenerator      = refusal{"got a generator expression that is no argument, want a list", "write [ and ] around it: a list can be used more than once"}
 	refusedBare           = refusal{"got a generator expression beside another argument, want it in parentheses", "write sum((x for x in xs), 1), or [x for x in xs]"}
 	refusedRaise          = refusal{"got a raise of no known kind of error, want one such as ValueError", `write raise ValueError("what is wrong"), or fail("what is wrong")`}
-	refusedDel            = refusal{"got a del of no element, want d[key] or xs[i]", "for a slice assign what is left: xs = xs[:i] + xs[j:]; a name may be set to None"}
+	refusedDel            = refusal{"got a del of no element, want d[key] or xs[i]", "a name may be set to None"}
 	refusedStar           = refusal{"got '*' or '**' before an element, want the element", "in a list or tuple write [*a, b], in a dict {**a, \"k\": b}"}
-	refusedWalrus         = refusal{"got ':=', want an expression without assignment", "assign on a line before: n = len(xs)"}
 	refusedYield          = refusal{"got keyword 'yield', want an expression", "build a list, and return it"}
 	refusedAwait          = refusal{"got keyword 'await', want an expression", "leave await out: every call waits for its result"}
 	refusedEllipsis       = refusal{"got '...', want an expression", "write pass for an empty body, or None for a value"}
@@ -42,23 +41,21 @@ var refusedOperators = map[kind]refusal{
 
 // refusedKeywords says of the words that begin statements of Python alone, what to do instead.
 var refusedKeywords = map[kind]refusal{
-	syntax.IMPORT:   {"got an import, want no import", "remove it: what a program may use is there without import"},
-	syntax.FROM:     {"got an import, want no import", "remove it: what a program may use is there without import"},
-	syntax.CLASS:    {"got a class, want functions and plain data", "keep data in dicts, and write functions that take them"},
-	syntax.TRY:      {"got a try statement, want code that checks first", "test before acting: if key in d, x != None, s.isdigit()"},
-	syntax.EXCEPT:   {"got an except clause, want code that checks first", "test before acting: if key in d, x != None, s.isdigit()"},
-	syntax.FINALLY:  {"got a finally clause, want plain statements", "write its statements after the others: an error ends the program"},
-	syntax.RAISE:    {"got a raise statement, want a call of fail", `write fail("what is wrong")`},
-	syntax.WITH:     {"got a with statement, want a call", "call the function and use its result: nothing needs closing"},
-	syntax.ASYNC:    {"got keyword 'async', want a plain def", "leave async and await out: every call waits for its result"},
-	syntax.AWAIT:    refusedAwait,
-	syntax.YIELD:    refusedYield,
-	syntax.GLOBAL:   {"got a global statement, want none", "return the new value, or change a dict: state[\"n\"] = 1"},
-	syntax.NONLOCAL: {"got a nonlocal statement, want none", "return the new value, or change a dict: state[\"n\"] = 1"},
-	syntax.DEL:      {"got a del statement, want a call", "write d.pop(key) for a dict, xs.pop(i) for a list"},
-	syntax.IS:       refusedIs,
-	syntax.AS:       {"got keyword 'as', want end of line", "assign the value to a name: x = value"},
-	at:              {"got a decorator, want def", "call it after the def: f = decorate(f)"},
+	syntax.IMPORT:  {"got an import, want no import", "remove it: what a program may use is there without import"},
+	syntax.FROM:    {"got an import, want no import", "remove it: what a program may use is there without import"},
+	syntax.CLASS:   {"got a class, want functions and plain data", "keep data in dicts, and write functions that take them"},
+	syntax.TRY:     {"got a try statement, want code that checks first", "test before acting: if key in d, x != None, s.isdigit()"},
+	syntax.EXCEPT:  {"got an except clause, want code that checks first", "test before acting: if key in d, x != None, s.isdigit()"},
+	syntax.FINALLY: {"got a finally clause, want plain statements", "write its statements after the others: an error ends the program"},
+	syntax.RAISE:   {"got a raise statement, want a call of fail", `write fail("what is wrong")`},
+	syntax.WITH:    {"got a with statement, want a call", "call the function and use its result: nothing needs closing"},
+	syntax.ASYNC:   {"got keyword 'async', want a plain def", "leave async and await out: every call waits for its result"},
+	syntax.AWAIT:   refusedAwait,
+	syntax.YIELD:   refusedYield,
+	syntax.DEL:     {"got a del statement, want a call", "write d.pop(key) for a dict, xs.pop(i) for a list"},
+	syntax.IS:      refusedIs,
+	syntax.AS:      {"got keyword 'as', want end of line", "assign the value to a name: x = value"},
+	at:             {"got a decorator, want def", "call it after the def: f = decorate(f)"},
 }
 
 // refuse reports at the current token that a construct is not part of the language.
@@ -67,16 +64,6 @@ func (p *parser) refuse(r refusal) {
 		p.report(p.i, r.message, r.hint)
 	} else {
 		p.certain(p.i, r.message, r.hint)
-	}
-}
-
-// refusedLine parses a simple statement that begins with a keyword of Python alone.
-func (p *parser) refusedLine() {
-	word := p.tok
-	p.refuse(refusedKeywords[word])
-	p.next()
-	for p.tok != syntax.NEWLINE && p.tok != syntax.SEMI && p.tok != syntax.EOF {
-		p.next()
 	}
 }
 

@@ -80,7 +80,15 @@ func (p *parser) def() syntax.Stmt {
 		p.test()
 	}
 	p.colon("def")
+	lambdas, outer := p.lambdas, p.shared
+	p.lambdas, p.shared = 0, nil
+	p.defs++
 	body := p.suite("def", line)
+	if p.defs--; p.shared != nil {
+		h++
+		body = p.rebound(body, p.shared)
+	}
+	p.lambdas, p.shared = lambdas, outer
 	p.tall(max(h, p.h))
 	return &syntax.DefStmt{Def: def, Name: name, Lparen: lparen, Params: params, Rparen: rparen, Body: body}
 }
@@ -285,7 +293,7 @@ func (p *parser) simple() {
 
 // small parses a simple statement.
 func (p *parser) small() syntax.Stmt {
-	if isKeyword(p.tok) && p.peek() == syntax.EQ {
+	if isKeyword(p.tok) && p.tok != syntax.LOAD && p.peek() == syntax.EQ {
 		return p.assign(p.ident())
 	}
 	switch p.tok {
@@ -307,7 +315,9 @@ func (p *parser) small() syntax.Stmt {
 		return &syntax.BranchStmt{Token: tok, TokenPos: pos}
 
 	case syntax.LOAD:
-		return p.load()
+		if p.peek() == syntax.LPAREN && p.toks[p.i+2].kind == syntax.STRING {
+			return p.load()
+		}
 
 	case syntax.RAISE:
 		return p.raise()
@@ -329,8 +339,7 @@ func (p *parser) small() syntax.Stmt {
 		return last
 
 	case syntax.GLOBAL, syntax.NONLOCAL:
-		p.refusedLine()
-		return p.standIn()
+		return p.share()
 
 	case syntax.IF, syntax.FOR, syntax.WHILE, syntax.DEF, syntax.CLASS, syntax.TRY, syntax.WITH:
 		p.fail("got "+p.describe(p.toks[p.i])+", want a simple statement", "put it on a line of its own")
@@ -373,6 +382,10 @@ func (p *parser) assign(x syntax.Expr) syntax.Stmt {
 			return &syntax.AssignStmt{OpPos: pos, Op: op, LHS: &syntax.TupleExpr{List: more}, RHS: p.special(Copies, pos, rhs, p.number(pos, n))}
 		}
 		if op == syntax.EQ {
+			if slice, ok := unparen(x).(*syntax.SliceExpr); ok {
+				p.tall(p.h + 1)
+				return &syntax.ExprStmt{X: p.special(SetSlice, slice.Lbrack, slice, rhs)}
+			}
 			x, rhs = p.target(x, rhs, Unpack)
 		}
 		return &syntax.AssignStmt{OpPos: pos, Op: op, LHS: x, RHS: rhs}

@@ -318,11 +318,15 @@ func (t *thread) branchExpr(r *region, l label.ID, arm expr) val {
 	if full == saved {
 		return arm(t)
 	}
+	raises := t.raises
 	t.announce(r, saved, full, l)
 	t.pc = full
 	v := arm(t)
 	t.conds = t.conds[:len(t.conds)-1]
-	t.pc = t.level(saved)
+	t.pc = saved
+	if t.raises != raises {
+		t.pc = t.level(saved)
+	}
 	return v
 }
 
@@ -503,7 +507,7 @@ func (f *fcomp) comprehension(e *star.Comprehension) expr {
 			test := f.cond(c.Cond)
 			run = func(t *thread) {
 				ok, l := test(t)
-				saved := t.pc
+				saved, raises := t.pc, t.raises
 				full := t.under(saved, l)
 				if full != saved {
 					t.announce(whole, saved, full, l)
@@ -516,7 +520,10 @@ func (f *fcomp) comprehension(e *star.Comprehension) expr {
 				}
 				if full != saved {
 					t.conds = t.conds[:len(t.conds)-1]
-					t.pc = t.level(saved)
+					t.pc = saved
+					if t.raises != raises {
+						t.pc = t.level(saved)
+					}
 				}
 			}
 		case *star.ForClause:

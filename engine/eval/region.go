@@ -33,6 +33,10 @@ type region struct {
 	exits exits    // ret, brk and cont, those that are themselves skipped included
 	calls bool     // something in it may reach the host
 	cost  int64    // steps that announcing it takes
+
+	// Most branches bind a few locals and do nothing else that is to be announced.
+	plain  bool
+	locals []int
 }
 
 // region makes the region of a branch with the given arms.
@@ -149,7 +153,24 @@ func (r *region) resolve() {
 			r.calls = r.calls || p.from.calls != p.to.calls
 			r.cost += int64(p.to.names-p.from.names) + int64(p.to.changed-p.from.changed) + int64(p.to.stored-p.from.stored) + int64(p.to.callees-p.from.callees)
 		}
+		r.plain = r.isPlain()
 	})
+}
+
+// isPlain reports whether the region does no more than to bind locals, which it lists.
+func (r *region) isPlain() bool {
+	for _, p := range r.parts {
+		if p.from.changed != p.to.changed || p.from.callees != p.to.callees || r.calls {
+			return false
+		}
+		for _, n := range r.of.names[p.from.names:p.to.names] {
+			if n.scope != resolve.Local {
+				return false
+			}
+			r.locals = append(r.locals, n.index)
+		}
+	}
+	return r.exits == exits{}
 }
 
 // mark returns the mark of a node. One that the walk did not meet, which would be a fault of this file, counts
@@ -427,6 +448,14 @@ func (t *thread) announce(r *region, before, full, cond label.ID) {
 	t.conds = append(t.conds, cond)
 	r.resolve()
 	t.burn(r.cost)
+	if r.plain {
+		for _, i := range r.locals {
+			if v := &t.locals[i]; v.lab != full {
+				v.lab = t.join(v.lab, full)
+			}
+		}
+		return
+	}
 	for _, p := range r.parts {
 		for _, n := range r.of.names[p.from.names:p.to.names] {
 			if v := t.variable(n); v != nil {

@@ -287,6 +287,7 @@ func (f *fcomp) ifStmt(s *star.IfStmt, p *place) stmt {
 			}
 			return arm(t)
 		}
+		raises := t.raises
 		t.announce(r, saved, full, l)
 		t.pc = full
 		out := sigNext
@@ -294,7 +295,10 @@ func (f *fcomp) ifStmt(s *star.IfStmt, p *place) stmt {
 			out = arm(t)
 		}
 		t.conds = t.conds[:len(t.conds)-1]
-		t.pc = t.level(saved)
+		t.pc = saved
+		if t.raises != raises {
+			t.pc = t.level(saved)
+		}
 		return out
 	}
 }

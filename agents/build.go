@@ -53,6 +53,7 @@ type Agent struct {
 	Root *root.Root // the policies bound to it
 
 	tools     *builtins.Set
+	places    []reach // of the tools
 	known     []string
 	model     model.Model
 	program   string // text of main.star, in mode program
@@ -79,6 +80,9 @@ func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Prob
 	bound, more := root.Load(ctx, root.Config{Host: p.Host, Agent: a.Spec.Meta.Name, Policies: p.Policies, Tools: schemas})
 	problems = append(problems, more...)
 	a.Root = bound
+	if !spec.Fatal(problems) {
+		problems = append(problems, a.shared(p, a.places)...)
+	}
 	if spec.Fatal(problems) {
 		a.Close()
 		return nil, spec.SortProblems(problems)
@@ -127,6 +131,7 @@ func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Pro
 		}
 	}
 	problems = append(problems, a.apart(p, places)...)
+	a.places = places
 	for _, d := range p.Declare {
 		if a.tools.Lookup(d.Tool) == nil {
 			problems = append(problems, spec.Problem{Pos: d.Pos, Text: fmt.Sprintf("tool %q: declared, and not granted", d.Tool)})

@@ -43,8 +43,7 @@ func (a *Agent) apart(p *spec.Project, all []reach) (problems []spec.Problem) {
 	}
 	for i, y := range all {
 		for j, x := range all {
-			puts := x.Write && (inside(x.Path, y.Path) || inside(y.Path, x.Path))
-			if i == j || !puts && !inside(x.Path, y.Path) || x.Label.FlowsTo(y.Label) {
+			if i == j || !clash(x.Place, y.Place) {
 				continue
 			}
 			does := "reads it as " + x.Label.String()
@@ -65,6 +64,12 @@ func (a *Agent) apart(p *spec.Project, all []reach) (problems []spec.Problem) {
 		}
 	}
 	return problems
+}
+
+// clash reports whether what is put into x, or is declared to be there, is read under a higher label in y.
+func clash(x, y std.Place) bool {
+	puts := x.Write && (inside(x.Path, y.Path) || inside(y.Path, x.Path))
+	return (puts || inside(x.Path, y.Path)) && !x.Label.FlowsTo(y.Label)
 }
 
 // governing returns a file or folder, there or not, that says what the agent may do, and that could be written

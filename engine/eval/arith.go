@@ -185,7 +185,7 @@ func (t *thread) operate(op star.Token, a, b val, p pos) val {
 			return t.bigResult(z, l)
 		case a.k == kSet && b.k == kSet:
 			return t.setOp(op, a, b)
-		case op == star.PIPE && a.k == kDict && b.k == kDict:
+		case op == star.PIPE && a.k == kDict && b.k == kDict && a.dict().of != ofCounter:
 			out := t.copyDict(a)
 			t.update(out, b)
 			return out.with(t.join(out.lab, l))
@@ -198,6 +198,9 @@ func (t *thread) operate(op star.Token, a, b val, p pos) val {
 		if a.isNum() && b.isNum() {
 			return t.power(a, b, l, p)
 		}
+	}
+	if v, ok := t.particular(op, a, b, l); ok {
+		return v
 	}
 	panic(t.fail(p, l, "type", "unknown binary op: %s %s %s", a.typeName(), op, b.typeName()).advise(binaryHint(op, a, b)))
 }

@@ -406,11 +406,23 @@ func runIsinstance(t *thread, c *call) val {
 		if want.k == kBuiltin && want.builtin().recv.k == kUnbound {
 			name = want.builtin().name
 		}
+		if of := typeOf(want); of != nil {
+			found = found || ofClass(c.args[0]) == namedTuple && c.args[0].object().of == of
+			continue
+		}
+		if want.k == kBuiltin && want.builtin().def.of != nil {
+			found = found || want.builtin().def.of(c.args[0])
+			continue
+		}
 		match, ok := instances[name]
 		if !ok || universe[name].p != want.p {
 			panic(t.argError(c, "type", "got %s, want a type: int, float, bool, str, bytes, list, tuple, dict or set, or a tuple of them", t.short(want)))
 		}
-		found = found || match(c.args[0].k)
+		k := c.args[0].k
+		if tupleLike(c.args[0]) {
+			k = kTuple
+		}
+		found = found || match(k)
 	}
 	return boolVal(found, l)
 }

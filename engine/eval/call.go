@@ -48,6 +48,10 @@ type builtinDef struct {
 	run      native
 	inplace  bool // it changes its receiver and makes nothing: what it charges is traced, not its own
 	tool     *ToolSig
+
+	// Of a function that programs take for a class:
+	attrs *module          // what is read of it with a point
+	of    func(v val) bool // whether a value is of the class
 }
 
 // callArg is one compiled argument.
@@ -161,10 +165,14 @@ func (f *fcomp) methodCall(dot *star.DotExpr, e *star.CallExpr, args []callArg, 
 }
 
 // callMethod calls o.name(…); o waits in a slot. A field that can be called is called like a function.
-func (t *thread) callMethod(o val, name string, lookup *[kCell + 1]*builtin, args []callArg, plain bool, slot int, p, np pos) val {
+func (t *thread) callMethod(o val, name string, lookup *[kinds]*builtin, args []callArg, plain bool, slot int, p, np pos) val {
 	t.locals[slot] = o
 	var r val
-	if b := lookup[o.k]; b != nil {
+	b := lookup[o.k]
+	if o.k == kObject || o.k == kDict && o.dict().of != nil {
+		b = methodOf(o, name)
+	}
+	if b != nil {
 		r = t.callBuiltin(b, o, o.lab, args, plain, p)
 	} else {
 		fn := t.attr(o, name, np)

@@ -17,7 +17,7 @@ func (t *thread) equal(a, b val, l *label.ID, depth int) bool {
 		if a.isNum() && b.isNum() {
 			return t.compareNum(a, b) == 0
 		}
-		return false
+		return tupleLike(a) && tupleLike(b) && t.equalItems(a.tuple().items, b.tuple().items, l, depth)
 	}
 	switch a.k {
 	case kNone:
@@ -37,7 +37,12 @@ func (t *thread) equal(a, b val, l *label.ID, depth int) bool {
 		return x.n == y.n && (x.n == 0 || x.start == y.start && (x.n == 1 || x.step == y.step))
 	case kTuple:
 		return a.p == b.p || t.equalItems(a.tuple().items, b.tuple().items, l, depth)
-	case kList:
+	case kObject:
+		if tupleLike(a) && tupleLike(b) {
+			return a.p == b.p || t.equalItems(a.tuple().items, b.tuple().items, l, depth)
+		}
+		return t.equalObjects(a, b)
+	case kList, kDeque:
 		x, y := a.list(), b.list()
 		*l = t.join(t.join(*l, x.st), y.st)
 		return x == y || t.equalItems(x.items, y.items, l, depth)
@@ -63,6 +68,9 @@ func (t *thread) equal(a, b val, l *label.ID, depth int) bool {
 		if x == y {
 			return true
 		}
+		if x.of != nil && x.of == y.of && (x.of == ofCounter || x.of == ofOrdered) {
+			return t.equalParticular(x, y, l, depth)
+		}
 		if x.live != y.live {
 			return false
 		}
@@ -84,6 +92,9 @@ func (t *thread) equal(a, b val, l *label.ID, depth int) bool {
 	}
 	return a.same(b)
 }
+
+// tupleLike reports whether a value is a tuple, or compares as one.
+func tupleLike(v val) bool { return v.k == kTuple || v.k == kObject && v.object().class.parts }
 
 func (t *thread) equalItems(a, b []val, l *label.ID, depth int) bool {
 	if len(a) != len(b) {
@@ -159,7 +170,7 @@ func (t *thread) order(a, b val, l *label.ID, depth int) (c int, ok bool) {
 	if a.isNum() && b.isNum() {
 		return t.compareNum(a, b), true
 	}
-	if a.k != b.k {
+	if a.k != b.k && !(tupleLike(a) && tupleLike(b)) {
 		return 0, false
 	}
 	switch a.k {
@@ -168,9 +179,17 @@ func (t *thread) order(a, b val, l *label.ID, depth int) (c int, ok bool) {
 		return strings.Compare(a.str(), b.str()), true
 	case kBool:
 		return int(a.n - b.n), true
+	case kObject:
+		switch x, y := a.object().class, ofClass(b); {
+		case tupleLike(a):
+			return t.orderItems(a.tuple().items, b.tuple().items, l, depth)
+		case x == y && x.order != nil:
+			return x.order(t, a, b)
+		}
+		return 0, false
 	case kTuple:
 		return t.orderItems(a.tuple().items, b.tuple().items, l, depth)
-	case kList:
+	case kList, kDeque:
 		*l = t.join(t.join(*l, a.list().st), b.list().st)
 		return t.orderItems(a.list().items, b.list().items, l, depth)
 	}
@@ -266,7 +285,7 @@ func (t *thread) in(not bool, x, y val, p pos) val {
 	l := t.join(t.join(x.lab, y.lab), t.structure(y))
 	found := false
 	switch y.k {
-	case kList, kTuple:
+	case kList, kTuple, kDeque:
 		items := t.items(y)
 		for i := range items {
 			t.charge(1)
@@ -310,6 +329,11 @@ func (t *thread) in(not bool, x, y val, p pos) val {
 		default:
 			panic(t.fail(p, l, "type", "'in <range>' requires integer as left operand, not %s", x.typeName()))
 		}
+	case kObject:
+		if tupleLike(y) {
+			return t.in(not, x, asTuple(y), p)
+		}
+		panic(t.fail(p, l, "type", "unknown binary op: %s in %s", x.typeName(), y.typeName()))
 	default:
 		panic(t.fail(p, l, "type", "unknown binary op: %s in %s", x.typeName(), y.typeName()))
 	}

@@ -325,7 +325,7 @@ func (t *thread) copyDict(v val) val {
 	l := t.join(t.join(v.lab, t.structure(v)), t.pc)
 	t.alloc(dictSize + blockSize(int64(len(d.ents))*entrySize) + stringSize(int64(len(d.index))*4))
 	t.charge(int64(len(d.ents)))
-	out := &dict{st: l, live: d.live, head: d.head, fields: d.fields}
+	out := &dict{st: l, live: d.live, head: d.head, of: d.of}
 	out.ents = make([]entry, len(d.ents))
 	moveEntries(t, out.ents, d.ents)
 	out.index = slices.Clone(d.index)

@@ -50,7 +50,7 @@ func (t *thread) exportAt(v val, depth int, root val) value.Value {
 		out.Kind, out.Str = value.String, v.str()
 	case kBytes:
 		out.Kind, out.Str = value.Bytes, v.str()
-	case kTuple, kList, kRange, kSeq:
+	case kTuple, kList, kRange, kSeq, kDeque:
 		t.checkDepth(depth)
 		out.Kind = value.List
 		if v.k == kTuple {
@@ -93,6 +93,11 @@ func (t *thread) exportAt(v val, depth int, root val) value.Value {
 			out.Keys = append(out.Keys, value.StringOf(n, label.Bottom()))
 			out.Items = append(out.Items, t.exportAt(r.items[i], depth+1, root))
 		}
+	case kObject:
+		if v.object().class.parts {
+			return t.exportAt(asTuple(v), depth, root)
+		}
+		panic(t.errorf(t.deepLabel(root), "not-data", "a %s cannot leave the program: only plain data can", v.typeName()).advise(notDataHint(v)))
 	default:
 		panic(t.errorf(t.deepLabel(root), "not-data", "a %s cannot leave the program: only plain data can", v.typeName()))
 	}
@@ -149,7 +154,7 @@ func (t *thread) importAt(v value.Value, depth int) val {
 		return listVal(&list{items: items, st: st}, l)
 	case value.Dict, value.Set:
 		t.alloc(dictSize)
-		d := &dict{st: st, fields: true}
+		d := &dict{st: st, of: ofTool}
 		keys := v.Keys
 		if v.Kind == value.Set {
 			keys = v.Items

@@ -350,7 +350,12 @@ func (t *thread) plain(v val) bool {
 	switch v.k {
 	case kFunc, kBuiltin, kModule:
 		return false
-	case kTuple, kList, kDict, kSet, kStruct:
+	case kObject:
+		if !v.object().class.parts {
+			return false
+		}
+		t.todo.push(v)
+	case kTuple, kList, kDict, kSet, kStruct, kDeque:
 		t.todo.push(v)
 	}
 	return true

@@ -24,8 +24,7 @@ type dict struct {
 	mark  uint64
 	next  *dict
 
-	// fields lets programs write d.key for d["key"]: the dict came from a tool.
-	fields bool
+	of *dictOf // what is particular about it; nil if nothing is
 }
 
 type entry struct {
@@ -129,6 +128,8 @@ func (t *thread) hashSlow(v val, depth int, root val) uint64 {
 		return h
 	case kFunc, kBuiltin:
 		return mix(uint64(uintptr(v.p)))
+	case kObject:
+		return t.hashObject(v, depth, root)
 	}
 	text := "unhashable type: "
 	if v.k == kRange || v.k == kSeq || v.k == kModule {
@@ -140,7 +141,7 @@ func (t *thread) hashSlow(v val, depth int, root val) uint64 {
 // unhashableHint says what to use as a key instead.
 func unhashableHint(v val) string {
 	switch v.k {
-	case kList, kRange, kSeq:
+	case kList, kRange, kSeq, kDeque:
 		return "a key must not change: use tuple(x)"
 	case kSet:
 		return "a key must not change: use tuple(sorted(x))"
@@ -154,9 +155,9 @@ func unhashableHint(v val) string {
 func (t *thread) hashable(v val, depth int) bool {
 	var parts []val
 	switch v.k {
-	case kList, kDict, kSet, kRange, kSeq, kModule:
+	case kList, kDict, kSet, kRange, kSeq, kModule, kDeque:
 		return false
-	case kTuple:
+	case kTuple, kObject:
 		if v.tuple().hash != 0 {
 			return true
 		}

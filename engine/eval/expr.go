@@ -144,15 +144,13 @@ func (c *compiler) predeclared(name string) int {
 }
 
 // leaf reports whether evaluating e neither runs a program's code nor allocates, so that
-// another operand may wait in a variable of Go meanwhile.
+// another operand may wait in a variable of Go meanwhile. An index may do both: of a defaultdict.
 func leaf(e star.Expr) bool {
 	switch e := e.(type) {
 	case *star.Ident, *star.Literal:
 		return true
 	case *star.ParenExpr:
 		return leaf(e.X)
-	case *star.IndexExpr:
-		return leaf(e.X) && leaf(e.Y)
 	}
 	return false
 }
@@ -168,6 +166,18 @@ func (f *fcomp) pair(x, y expr, second star.Expr, op func(t *thread, a, b val) v
 	}
 	i := f.base + f.last
 	f.need = max(f.need, f.last+1)
+	if e, ok := unparen(second).(*star.IndexExpr); ok && leaf(e.X) && leaf(e.Y) {
+		o, k, p := f.expr(e.X), f.expr(e.Y), at(e.Lbrack)
+		return func(t *thread) val {
+			a, b, k := x(t), o(t), k(t)
+			if b.k == kDict && b.dict().of != nil {
+				t.locals[i] = a
+			}
+			b = t.index(b, k, p)
+			t.locals[i] = unboundVal
+			return op(t, a, b)
+		}
+	}
 	return func(t *thread) val {
 		a := x(t)
 		if a.p == nil { // a small value, of which there is nothing to trace

@@ -124,7 +124,7 @@ func (t *thread) elements(v val) []val {
 	t.charge(n / 4)
 	out := make([]val, n)
 	switch v.k {
-	case kList, kTuple:
+	case kList, kTuple, kDeque:
 		t.move(out, t.items(v))
 		return out
 	}
@@ -338,13 +338,7 @@ func runReversed(t *thread, c *call) val {
 
 func runDir(t *thread, c *call) val {
 	v := c.args[0]
-	names := slices.Clone(methodNamesOf(v.k))
-	switch v.k {
-	case kModule:
-		names = v.module().names()
-	case kStruct:
-		names = v.record().names
-	}
+	names := namesOf(v)
 	l := t.shallow(c)
 	t.alloc(listSize + blockSize(int64(len(names))*valSize))
 	t.charge(int64(len(names)))
@@ -364,13 +358,16 @@ func (t *thread) hasAttr(v val, name string) bool {
 		_, ok := slices.BinarySearch(v.record().names, name)
 		return ok
 	}
-	if v.k == kDict && v.dict().fields {
+	if v.k == kDict && v.dict().of == ofTool {
 		k := stringVal(name, label.BottomID)
 		if t.find(v.dict(), k, t.hash(k)) >= 0 {
 			return true
 		}
 	}
-	return methodsNamed(name)[v.k] != nil
+	if _, ok := t.ownField(v, name); ok {
+		return true
+	}
+	return methodOf(v, name) != nil
 }
 
 func runGetattr(t *thread, c *call) val {

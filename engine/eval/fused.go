@@ -107,7 +107,7 @@ func indexText(x expr, k val, p pos) expr {
 		if o.k == kDict {
 			d := o.dict()
 			t.charge(k.n / 64)
-			if i := d.findText(name, h); i >= 0 {
+			if i := d.findText(name, h); i >= 0 && (d.of == nil || d.of.class != defaultDict) {
 				v := d.ents[i].v
 				v.lab = t.join(v.lab, t.under(t.under(o.lab, t.literal()), d.st))
 				return v

@@ -1,7 +1,7 @@
 package eval
 
 // prelude is the first turn of every session.
-const prelude = `i0 = 0
+const prelude = moduleNames + `i0 = 0
 i1 = 1
 i2 = 2
 l0 = [1, 2]

@@ -63,6 +63,22 @@ func notCallableHint(v val) string {
 	return "a name of the language may have been assigned to"
 }
 
+// notDataHint says how data is made of what is none.
+func notDataHint(v val) string {
+	if c := ofClass(v); c != nil && (c.fields["day"] != nil || c.fields["hour"] != nil) {
+		return "write x.isoformat()"
+	}
+	switch v.typeName() {
+	case "timedelta":
+		return "write x.total_seconds()"
+	case "Match":
+		return "write m.group()"
+	case "Pattern":
+		return "write p.pattern"
+	}
+	return ""
+}
+
 // unorderedHint says how values of two types, or of a type without an order, are compared.
 func unorderedHint(a, b val) string {
 	switch {

@@ -155,23 +155,38 @@ func (e *jsonWriter) write(v val) {
 			e.write(r.items[i])
 		}
 		e.leave(len(r.names), '}')
-	case kList, kTuple, kRange, kSet, kSeq:
-		e.enter(v)
-		w.put("[")
-		n := 0
-		it, _ := w.t.iterate(v)
-		for x, ok := it.next(w.t); ok; x, ok = it.next(w.t) {
-			e.item(n, "")
-			e.write(x)
-			n++
+	case kList, kTuple, kRange, kSet, kSeq, kDeque:
+		e.list(v)
+	case kObject:
+		if v.object().class.parts {
+			e.list(v)
+			break
 		}
-		e.leave(n, ']')
+		if e.fallback.k == kUnbound {
+			panic(e.fail("cannot encode %s as JSON", v.typeName()).advise(notDataHint(v)))
+		}
+		e.replace(v)
 	default:
 		if e.fallback.k == kUnbound {
 			panic(e.fail("cannot encode %s as JSON", v.typeName()))
 		}
 		e.replace(v)
 	}
+}
+
+// list writes what can be iterated over.
+func (e *jsonWriter) list(v val) {
+	w := &e.w
+	e.enter(v)
+	w.put("[")
+	n := 0
+	it, _ := w.t.iterate(v)
+	for x, ok := it.next(w.t); ok; x, ok = it.next(w.t) {
+		e.item(n, "")
+		e.write(x)
+		n++
+	}
+	e.leave(n, ']')
 }
 
 // replace writes what the program's function makes of a value that has no JSON.

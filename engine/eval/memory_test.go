@@ -97,6 +97,15 @@ func TestTheTracerSeesWhatTheHeapHolds(t *testing.T) {
 		{"closures with captures", "closure(i)", 0},
 		{"closures with defaults", "(lambda a = i, b = i: a)", 0},
 		{"bound methods", "[i].append", 0},
+		{"counters", "collections.Counter(['a', 'b', i])", 0},
+		{"dicts with a default", "collections.defaultdict(list, {i: 1})", 0},
+		{"empty deques", "collections.deque()", 0},
+		{"deques of three", "collections.deque([i, 2, 3])", 0},
+		{"deques of three at most", "collections.deque([i, 2, 3, 4, 5, 6, 7, 8, 9], 3)", 0},
+		{"deques that have grown", "queue(100, 0)", 0},
+		{"deques that have shrunk", "queue(100, 97)", 0},
+		{"named tuples", "point(i, i)", 0},
+		{"types of named tuples", "collections.namedtuple('T', 'a b')", 1.3},
 		{"ranges", "range(i + 1)", 0},
 		{"lazy sequences", "('text of some length %d' % i).elems()", 0},
 		{"one string in many places", "[big, big, big]", 0},
@@ -133,6 +142,13 @@ def emptied(n):
 def closure(i):
     a, b = i, [i]
     return lambda: a + len(b)
+import collections
+def queue(n, less):
+    q = collections.deque()
+    for i in range(n): q.appendleft(i)
+    for _ in range(less): q.pop()
+    return q
+point = collections.namedtuple('point', 'x y')
 xs = [1, 2, 3]
 def many(n):
     return [` + test.expr + ` for i in range(n)]
@@ -170,6 +186,9 @@ func TestSizesAreThoseOfTheStructures(t *testing.T) {
 		{"cell", cellSize, stringSize(int64(unsafe.Sizeof(cell{})))},
 		{"function", functionSize, stringSize(int64(unsafe.Sizeof(function{})))},
 		{"activation", activationSize, int64(unsafe.Sizeof(activation{}))},
+		{"object", objectSize, stringSize(int64(unsafe.Sizeof(object{})))},
+		{"deque", dequeSize, stringSize(int64(unsafe.Sizeof(deque{})))},
+		{"dictOf", dictOfSize, stringSize(int64(unsafe.Sizeof(dictOf{})))},
 		{"kwarg", kwargSize, int64(unsafe.Sizeof(kwarg{}))},
 	} {
 		if test.got != test.want {

@@ -14,6 +14,7 @@ import (
 func addModules() {
 	add := func(m *module) { universe[syntax.Module(m.name)] = moduleVal(m, label.BottomID) }
 	add(universe["json"].module())
+	add(collectionsModule())
 	add(mathModule())
 	add(statisticsModule())
 	add(makeModule("functools", map[string]*builtinDef{"reduce": def("functools.reduce", "function, iterable, initial?", runReduce)}))

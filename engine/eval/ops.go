@@ -18,8 +18,11 @@ func (t *thread) truth(v val) bool {
 		return false
 	case kTuple:
 		return len(v.tuple().items) > 0
-	case kList:
+	case kList, kDeque:
 		return len(v.list().items) > 0
+	case kObject:
+		c := v.object().class
+		return c.truth == nil || c.truth(v)
 	case kDict, kSet:
 		return v.dict().live > 0
 	case kRange:
@@ -35,8 +38,12 @@ func (t *thread) length(v val) int64 {
 		return v.n
 	case kTuple:
 		return int64(len(v.tuple().items))
-	case kList:
+	case kList, kDeque:
 		return int64(len(v.list().items))
+	case kObject:
+		if o := v.object(); o.class.parts {
+			return int64(len(o.items))
+		}
 	case kDict, kSet:
 		return int64(v.dict().live)
 	case kRange:
@@ -59,7 +66,7 @@ func (t *thread) counted(v val) int64 {
 // elements. It visits each object once.
 func (t *thread) deepLabel(v val) label.ID {
 	switch v.k {
-	case kTuple, kList, kDict, kSet, kStruct, kBuiltin:
+	case kTuple, kList, kDict, kSet, kStruct, kBuiltin, kDeque, kObject:
 	default:
 		return v.lab
 	}
@@ -98,6 +105,9 @@ func (t *thread) deepWalk(l label.ID, vs ...val) label.ID {
 		case kDict:
 			d := v.dict()
 			l = t.join(l, d.st)
+			if d.of != nil && d.of.factory.k != kUnbound {
+				l = t.meetOne(l, d.of.factory)
+			}
 			for i := range d.ents {
 				if e := &d.ents[i]; e.k.k != kUnbound {
 					t.burn(1)
@@ -124,7 +134,7 @@ func (t *thread) meet(l label.ID, vs []val) label.ID {
 func (t *thread) meetOne(l label.ID, v val) label.ID {
 	l = t.join(l, v.lab)
 	switch v.k {
-	case kTuple, kList, kDict, kSet, kStruct:
+	case kTuple, kList, kDict, kSet, kStruct, kDeque, kObject:
 		t.todo.push(v)
 	case kBuiltin:
 		if r := v.builtin().recv; r.k != kUnbound {
@@ -136,7 +146,7 @@ func (t *thread) meetOne(l label.ID, v val) label.ID {
 
 // items returns the elements of a list or tuple, without copying.
 func (t *thread) items(v val) []val {
-	if v.k == kList {
+	if v.k == kList || v.k == kDeque {
 		return v.list().items
 	}
 	return v.tuple().items
@@ -163,25 +173,28 @@ func (t *thread) attr(x val, name string, p pos) val {
 			return v.with(t.join(x.lab, t.pc))
 		}
 	}
-	if b := methodsNamed(name)[x.k]; b != nil {
+	if v, ok := t.ownField(x, name); ok {
+		return v.with(t.join(t.join(v.lab, x.lab), t.pc))
+	}
+	if b := methodOf(x, name); b != nil {
 		t.alloc(builtinSize)
 		return builtinVal(&builtin{name: name, recv: x, def: b.def}, t.join(x.lab, t.pc))
 	}
-	if x.k == kDict && x.dict().fields {
+	if x.k == kDict && x.dict().of == ofTool {
 		k := stringVal(name, x.lab)
 		if i := t.find(x.dict(), k, t.hash(k)); i >= 0 {
 			v := x.dict().ents[i].v
 			return v.with(t.join(t.join(v.lab, x.lab), t.join(t.structure(x), t.pc)))
 		}
 	}
-	panic(t.fail(p, t.join(x.lab, t.structure(x)), "no-field", "%s has no .%s field or method%s", x.typeName(), name, nearestField(name, methodNamesOf(x.k))).advise(noFieldHint(x)))
+	panic(t.fail(p, t.join(x.lab, t.structure(x)), "no-field", "%s has no .%s field or method%s", x.typeName(), name, nearestField(name, namesOf(x))).advise(noFieldHint(x)))
 }
 
 // index evaluates x[y].
 func (t *thread) index(x, y val, p pos) val {
 	l := t.under(x.lab, y.lab)
 	switch x.k {
-	case kList:
+	case kList, kDeque:
 		o := x.list()
 		if y.k == kInt {
 			i := y.n
@@ -201,6 +214,11 @@ func (t *thread) index(x, y val, p pos) val {
 		l = t.under(l, d.st)
 		if y.k >= kTuple {
 			l = t.under(l, t.deepLabel(y))
+		}
+		if d.of != nil && d.of != ofTool {
+			if v, ok := t.defaulted(x, y, i, l, p); ok {
+				return v
+			}
 		}
 		if i < 0 {
 			panic(t.fail(p, l, "no-key", "key %s not in dict", t.short(y)).hint("d.get(key) is None where the key is missing, d.get(key, default) the default"))
@@ -224,6 +242,15 @@ func (t *thread) index(x, y val, p pos) val {
 				return v
 			}
 		}
+	case kObject:
+		switch c := x.object().class; {
+		case c.index != nil:
+			v := c.index(t, x, y, p)
+			return v.with(t.join(v.lab, l))
+		case c.parts:
+			return t.index(asTuple(x), y, p)
+		}
+		panic(t.fail(p, l, "type", "unhandled index operation %s[%s]", x.typeName(), y.typeName()))
 	default:
 		panic(t.fail(p, l, "type", "unhandled index operation %s[%s]", x.typeName(), y.typeName()).advise(noIndexHint(x)))
 	}
@@ -257,10 +284,10 @@ func (t *thread) element(x val, i int64) val {
 func (t *thread) setIndex(x, y, v val, p pos) {
 	l := t.join(t.join(x.lab, y.lab), t.structure(x))
 	switch x.k {
-	case kList:
+	case kList, kDeque:
 		o := x.list()
 		if !y.isInt() {
-			panic(t.fail(p, l, "type", "list index: got %s, want int", y.typeName()))
+			panic(t.fail(p, l, "type", "%s index: got %s, want int", x.typeName(), y.typeName()))
 		}
 		i := y.n
 		n := int64(len(o.items))
@@ -268,7 +295,7 @@ func (t *thread) setIndex(x, y, v val, p pos) {
 			i += n
 		}
 		if y.k == kBig || uint64(i) >= uint64(n) {
-			panic(t.fail(p, l, "range", "list index %s out of range [%d:%d]", t.short(y), -n, n-1))
+			panic(t.fail(p, l, "range", "%s index %s out of range [%d:%d]", x.typeName(), t.short(y), -n, n-1))
 		}
 		t.mutable(o.iters, "assign to element of", x.with(l), p) // where the index is not in range there is another error
 		w := t.under(t.write(&o.st, x.lab, p), y.lab)
@@ -348,7 +375,7 @@ func (t *thread) extend(a, b val) {
 	w := t.write(&o.st, a.lab, t.at)
 	o.st = t.under(o.st, bl)
 	w = t.join(w, bl)
-	if b.k == kList || b.k == kTuple { // a may be b
+	if b.k == kList || b.k == kTuple || b.k == kDeque { // a may be b
 		items := t.items(b)
 		t.charge(int64(len(items)) / 4)
 		t.grow(o, len(o.items)+len(items))
@@ -402,8 +429,10 @@ type iterator struct {
 // iterable reports whether a value can be iterated over.
 func (t *thread) iterable(v val) bool {
 	switch v.k {
-	case kTuple, kRange, kList, kDict, kSet, kSeq, kString:
+	case kTuple, kRange, kList, kDict, kSet, kSeq, kDeque, kString:
 		return true
+	case kObject:
+		return v.object().class.parts
 	}
 	return false
 }
@@ -412,7 +441,7 @@ func (t *thread) iterate(v val) (iterator, bool) { return iterator{v: v}, t.iter
 
 func (it *iterator) next(t *thread) (val, bool) {
 	switch it.v.k {
-	case kList:
+	case kList, kDeque:
 		if o := it.v.list(); it.i < len(o.items) {
 			it.i++
 			return o.items[it.i-1], true
@@ -422,7 +451,7 @@ func (it *iterator) next(t *thread) (val, bool) {
 			it.i++
 			return intVal(r.at(int64(it.i-1)), label.BottomID), true
 		}
-	case kTuple:
+	case kTuple, kObject:
 		if o := it.v.tuple(); it.i < len(o.items) {
 			it.i++
 			return o.items[it.i-1], true

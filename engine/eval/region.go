@@ -91,6 +91,7 @@ type effects struct {
 type ref struct {
 	scope resolve.Scope
 	index int
+	reads bool // only an element of it is read, which changes a defaultdict
 }
 
 // callee is a call of a named function, whose effects on containers can be looked up.
@@ -297,6 +298,12 @@ func (e *effects) add(n star.Node) exits {
 			e.marks[n.Vars] = mark{extent: extent{from, e.point()}}
 		}
 		e.add(n.X)
+	case *star.IndexExpr:
+		if r, ok := refOf(n.X); ok {
+			r.reads = true
+			e.changed = append(e.changed, r)
+		}
+		e.operands(n)
 	case star.Expr:
 		e.operands(n)
 	case *star.IfClause:
@@ -367,7 +374,7 @@ func refOf(e star.Expr) (ref, bool) {
 	if !ok {
 		return ref{}, false
 	}
-	return ref{b.Scope, b.Index}, true
+	return ref{scope: b.Scope, index: b.Index}, true
 }
 
 func (e *effects) bind(id *star.Ident) {
@@ -405,7 +412,7 @@ func (e *effects) call(n *star.CallExpr) {
 			return
 		}
 		e.calls++
-		c := callee{fn: ref{b.Scope, b.Index}}
+		c := callee{fn: ref{scope: b.Scope, index: b.Index}}
 		for _, a := range n.Args {
 			r, _ := refOf(a)
 			c.args = append(c.args, r)
@@ -429,6 +436,7 @@ func (e *effects) call(n *star.CallExpr) {
 // mutators are the methods that change a list, dict or set.
 var mutators = map[string]bool{
 	"append": true, "clear": true, "extend": true, "insert": true, "pop": true, "remove": true,
+	"appendleft": true, "popleft": true, "extendleft": true, "rotate": true, "move_to_end": true, "subtract": true,
 	"popitem": true, "setdefault": true, "update": true, "add": true, "discard": true,
 	"reverse": true, "sort": true, "difference_update": true, "intersection_update": true, "symmetric_difference_update": true,
 }
@@ -466,7 +474,7 @@ func (t *thread) announce(r *region, before, full, cond label.ID) {
 	for _, p := range r.parts {
 		for _, n := range r.of.changed[p.from.changed:p.to.changed] {
 			if v := t.variable(n); v != nil {
-				t.announceValue(*v, before, full)
+				t.announceRef(n, *v, before, full)
 			}
 		}
 		for _, n := range r.of.stored[p.from.stored:p.to.stored] {
@@ -520,12 +528,19 @@ func (t *thread) variable(r ref) *val {
 	return nil
 }
 
+// announceRef announces a container that is changed where v was read from.
+func (t *thread) announceRef(r ref, v val, via, full label.ID) {
+	if !r.reads || ofClass(v) == defaultDict {
+		t.announceValue(v, via, full)
+	}
+}
+
 // announceValue joins full to the structure of a container, if that is no upgrade that
 // control before the region could have decided: an announcement is itself a write.
 func (t *thread) announceValue(v val, via, full label.ID) {
 	var st *label.ID
 	switch v.k {
-	case kList:
+	case kList, kDeque:
 		st = &v.list().st
 	case kDict, kSet:
 		st = &v.dict().st
@@ -556,12 +571,12 @@ func (t *thread) announceCall(c callee, via, full label.ID) {
 		case resolve.Local, resolve.Cell:
 			if r.index < len(c.args) && r.index < fn.code.nparams {
 				if a := t.variable(c.args[r.index]); a != nil {
-					t.announceValue(*a, via, full)
+					t.announceRef(r, *a, via, full)
 				}
 			}
 		default:
 			if w := fn.variable(r); w != nil {
-				t.announceValue(*w, via, full)
+				t.announceRef(r, *w, via, full)
 			}
 		}
 	}
@@ -587,7 +602,7 @@ func (t *thread) announceInner(fn *function, sum *effects, via, full label.ID, d
 		}
 		for _, r := range isum.changed {
 			if w := inner.variable(r); w != nil {
-				t.announceValue(*w, via, full)
+				t.announceRef(r, *w, via, full)
 			}
 		}
 		t.announceInner(inner, isum, via, full, depth-1)

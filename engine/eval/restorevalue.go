@@ -15,6 +15,19 @@ func (r *snapshotReader) object() {
 	var v val
 	index := 0
 	switch k, flags := kind(head&0x1f), head&^0x1f; {
+	case k == kObject && flags&^objectHashed == 0:
+		c := r.class()
+		n := r.count()
+		r.uses(objectSize)
+		r.usesN(n, valSize)
+		v = objectVal(&object{tuple: tuple{items: make([]val, n)}, class: c}, label.BottomID)
+	case k == kDeque && flags == 0:
+		n, room := r.sized()
+		before := r.upTo(math.MaxInt32)
+		r.uses(dequeSize)
+		r.usesN(before+room, valSize)
+		block := make([]val, before+room)
+		v = dequeVal(&deque{list: list{items: block[before : before+n]}, block: block}, label.BottomID)
 	case k == kTuple && flags&^objectHashed == 0:
 		v = tupleVal(r.items(tupleSize), label.BottomID)
 	case k == kStruct && flags == 0:
@@ -23,7 +36,14 @@ func (r *snapshotReader) object() {
 		v = recordVal(&record{names: make([]string, n), items: make([]val, n)}, label.BottomID)
 	case k == kList && flags == 0:
 		v = listVal(&list{items: r.items(listSize)}, label.BottomID)
-	case (k == kDict || k == kSet) && flags&^objectFields == 0:
+	case (k == kDict || k == kSet) && (flags == 0 || flags == objectFields || k == kDict && flags == objectClass):
+		of := ofTool
+		switch flags {
+		case 0:
+			of = nil
+		case objectClass:
+			of = r.dictOf()
+		}
 		n, room := r.sized()
 		if b := r.upTo(32); b > 0 {
 			index = 1 << (b - 1)
@@ -34,7 +54,7 @@ func (r *snapshotReader) object() {
 		}
 		r.uses(dictSize + stringSize(int64(index)*4))
 		r.usesN(room, entrySize)
-		d := &dict{ents: make([]entry, n, room), fields: flags != 0}
+		d := &dict{ents: make([]entry, n, room), of: of}
 		v = dictVal(d, label.BottomID)
 		if k == kSet {
 			v = setVal(d, label.BottomID)
@@ -58,6 +78,32 @@ func (r *snapshotReader) object() {
 	r.indices = append(r.indices, index)
 }
 
+// class reads the name of a class of objects.
+func (r *snapshotReader) class() *class {
+	name := r.text()
+	c := classes[name]
+	if c == nil || c.check == nil {
+		r.fail("got a class %q", name)
+	}
+	return c
+}
+
+// dictOf reads the name of a class of dicts.
+func (r *snapshotReader) dictOf() *dictOf {
+	r.uses(dictOfSize)
+	switch name := r.text(); name {
+	case ofCounter.class.name:
+		return ofCounter
+	case ofOrdered.class.name:
+		return ofOrdered
+	case defaultDict.name:
+		return &dictOf{class: defaultDict}
+	default:
+		r.fail("got a dict of class %q", name)
+		return nil
+	}
+}
+
 // sized reads a length and the room that there is for it.
 func (r *snapshotReader) sized() (length, room int) {
 	length = r.count()
@@ -75,6 +121,30 @@ func (r *snapshotReader) items(more int64) []val {
 // contents reads what object i holds.
 func (r *snapshotReader) contents(i int) {
 	switch v := r.objects[i]; v.k {
+	case kObject:
+		o := v.object()
+		o.n = r.signed()
+		r.values(o.items, i)
+		if o.class.parts {
+			of := r.value(i)
+			if of.k != kObject {
+				r.fail("got %s, want a type", of.typeName())
+			}
+			o.of = of.object()
+		}
+		if o.class.check == nil || !o.class.check(o) {
+			r.fail("got a %s that cannot be", o.class.name)
+		}
+		if o.re != nil {
+			r.uses(o.re.bytes)
+		}
+	case kDeque:
+		v.deque().most = r.signed()
+		if n := int64(len(v.list().items)); v.deque().most < -1 || v.deque().most >= 0 && n > v.deque().most {
+			r.fail("got a deque of %d, of %d at most", n, v.deque().most)
+		}
+		v.list().st = r.label()
+		r.values(v.list().items, -1)
 	case kTuple:
 		r.values(v.tuple().items, i)
 	case kStruct:
@@ -92,6 +162,9 @@ func (r *snapshotReader) contents(i int) {
 	case kDict, kSet:
 		o := v.dict()
 		o.st = r.label()
+		if o.of != nil && o.of.class == defaultDict {
+			o.of.factory = r.value(-1)
+		}
 		for j := range o.ents {
 			if len(r.b) > 0 && r.b[0] == tagUnbound { // deleted
 				r.b = r.b[1:]
@@ -197,7 +270,7 @@ func (r *snapshotReader) value(within int) val {
 		switch v.k {
 		case kCell:
 			r.fail("got cell, want a value")
-		case kTuple, kStruct:
+		case kTuple, kStruct, kObject:
 			if within >= 0 && i >= within {
 				r.fail("got %s that contains itself", v.typeName())
 			}
@@ -264,7 +337,7 @@ func (r *snapshotReader) newLeaf(tag byte, l label.ID) val {
 	case tagMethod:
 		name := r.text()
 		recv := r.value(-1)
-		m := methodsNamed(name)[recv.k]
+		m := methodOf(recv, name)
 		if m == nil {
 			r.fail("got the method %q, which %s has not", name, recv.typeName())
 		}

@@ -80,7 +80,8 @@ const (
 // The first byte of an object: its kind, and what is known of it.
 const (
 	objectHashed byte = 0x20 // of a tuple whose hash is known: it costs a program nothing any more
-	objectFields byte = 0x40 // dict.fields
+	objectFields byte = 0x40 // of a dict that came from a tool
+	objectClass  byte = 0x80 // of a dict that has another class: its name follows
 )
 
 // Snapshot returns the session as bytes, from which [Restore] makes it again: values with their labels,

@@ -225,6 +225,20 @@ func dump(s *Session) string {
 				fmt.Fprintf(&b, " hashed %v", v.tuple().hash != 0)
 				items(v.tuple().items)
 			})
+		case kObject:
+			o := v.object()
+			object(o, func() {
+				fmt.Fprintf(&b, " %d hashed %v", o.n, o.hash != 0)
+				items(o.items[:len(o.items):len(o.items)])
+				if o.of != nil {
+					show(objectVal(o.of, label.BottomID))
+				}
+			})
+		case kDeque:
+			object(v.deque(), func() {
+				fmt.Fprintf(&b, " /%d %d, %d at most, %d before", v.list().st, v.list().iters, v.deque().most, v.deque().before())
+				items(v.list().items)
+			})
 		case kStruct:
 			object(v.record(), func() {
 				fmt.Fprintf(&b, " %q", v.record().names)
@@ -238,7 +252,10 @@ func dump(s *Session) string {
 		case kDict, kSet:
 			d := v.dict()
 			object(d, func() {
-				fmt.Fprintf(&b, " /%d %d fields %v, %d live, %d of %d, index %d:", d.st, d.iters, d.fields, d.live, len(d.ents), cap(d.ents), len(d.index))
+				fmt.Fprintf(&b, " /%d %d fields %v, %d live, %d of %d, index %d:", d.st, d.iters, d.of == ofTool, d.live, len(d.ents), cap(d.ents), len(d.index))
+				if d.of != nil {
+					show(d.of.factory)
+				}
 				for _, e := range d.ents {
 					if e.k.k == kUnbound {
 						b.WriteString(" -")
@@ -534,6 +551,10 @@ func TestASnapshotKeeps(t *testing.T) {
 			"r = range(10, 0, -3)\ne, o, c = 'aé'.elems(), 'aé'.elem_ords(), 'aé'.codepoints()\nb = b'xy'.elems()\n",
 			"print(r, list(r), list(o), list(c), list(b), e == 'aé'.elems(), e == c)\n",
 		}, "range(10, 0, -3) [10, 7, 4, 1] [97, 195, 169] [\"a\", \"é\"] [120, 121] True False\n"},
+		{"what collections makes", []string{
+			"import collections\nc = collections.Counter('abca'.elems())\ndd = collections.defaultdict(list)\ndd['x'].append(1)\nod = collections.OrderedDict([(1, 2), (3, 4)])\nq = collections.deque([1, 2, 3], 3)\nq.appendleft(0)\npt = collections.namedtuple('pt', 'x y', defaults = [5])\np = pt(1)\nt = {p: 1}\nf, g = c.most_common, dd.default_factory\n",
+			"dd['y'].append(2)\nq.append(9)\nc['d'] += 1\nod.move_to_end(1)\nprint(c, dd, od, q, p, pt(3, y = 4), t[(1, 5)], p.x, f(1), g(), pt._fields, isinstance(p, pt), isinstance(c, collections.Counter))\n",
+		}, "Counter({\"a\": 2, \"b\": 1, \"c\": 1, \"d\": 1}) defaultdict(<class 'list'>, {\"x\": [1], \"y\": [2]}) OrderedDict([(3, 4), (1, 2)]) deque([1, 2, 9], maxlen=3) pt(x=1, y=5) pt(x=3, y=4) 1 1 [(\"a\", 2)] [] (\"x\", \"y\") True True\n"},
 		{"numbers", []string{
 			"x = [0, -1, 1 << 62, -(1 << 63), 1 << 63, -(1 << 200), 0.1, -0.0, float('inf'), float('nan')]\n", "print(x)\n",
 		}, "[0, -1, 4611686018427387904, -9223372036854775808, 9223372036854775808, -1606938044258990275541962092341162602522202993782792835301376, 0.1, -0.0, inf, nan]\n"},

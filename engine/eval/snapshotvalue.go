@@ -22,6 +22,24 @@ func (w *snapshotWriter) object(v val) {
 		w.byte(head)
 		w.sized(len(o.items), cap(o.items))
 		w.uses(tupleSize + blockSize(int64(cap(o.items))*valSize))
+	case kObject:
+		o := v.object()
+		if o.hash != 0 {
+			head |= objectHashed
+		}
+		w.byte(head)
+		w.text(o.class.name)
+		w.int(len(o.items))
+		w.uses(objectSize + blockSize(int64(len(o.items))*valSize))
+		if o.re != nil {
+			w.uses(o.re.bytes)
+		}
+	case kDeque:
+		o := v.deque()
+		w.byte(head)
+		w.sized(len(o.items), cap(o.items))
+		w.int(cap(o.block) - cap(o.items))
+		w.uses(dequeSize + blockSize(int64(cap(o.block))*valSize))
 	case kStruct:
 		o := v.record()
 		w.byte(head)
@@ -34,10 +52,16 @@ func (w *snapshotWriter) object(v val) {
 		w.uses(listSize + blockSize(int64(cap(o.items))*valSize))
 	case kDict, kSet:
 		o := v.dict()
-		if o.fields {
-			head |= objectFields
+		switch o.of {
+		case nil:
+			w.byte(head)
+		case ofTool:
+			w.byte(head | objectFields)
+		default:
+			w.byte(head | objectClass)
+			w.text(o.of.class.name)
+			w.uses(dictOfSize)
 		}
-		w.byte(head)
 		w.sized(len(o.ents), cap(o.ents))
 		w.int(bitsOf(len(o.index)))
 		w.uses(o.size())
@@ -71,6 +95,17 @@ func bitsOf(n int) int { return big.NewInt(int64(n)).BitLen() }
 // contents writes what an object holds.
 func (w *snapshotWriter) contents(v val) {
 	switch v.k {
+	case kObject:
+		o := v.object()
+		w.b = binary.AppendVarint(w.b, o.n)
+		w.values(o.items)
+		if o.of != nil {
+			w.value(objectVal(o.of, w.last))
+		}
+	case kDeque:
+		w.b = binary.AppendVarint(w.b, v.deque().most)
+		w.number(uint64(v.list().st))
+		w.values(v.list().items)
 	case kTuple:
 		w.values(v.tuple().items)
 	case kStruct:
@@ -84,6 +119,9 @@ func (w *snapshotWriter) contents(v val) {
 	case kDict, kSet:
 		o := v.dict()
 		w.number(uint64(o.st))
+		if o.of != nil && o.of.class == defaultDict {
+			w.value(o.of.factory)
+		}
 		for i := range o.ents {
 			switch e := &o.ents[i]; {
 			case e.k.k == kUnbound:
@@ -145,7 +183,7 @@ func (w *snapshotWriter) value(v val) {
 		w.tagged(tagSeq, v)
 	case kBuiltin, kModule:
 		w.named(v)
-	case kTuple, kStruct, kList, kDict, kSet, kFunc:
+	case kTuple, kStruct, kList, kDict, kSet, kFunc, kDeque, kObject:
 		w.tag(tagObject, v.lab)
 		w.reference(v)
 	default:
@@ -205,7 +243,7 @@ func (w *snapshotWriter) tagged(tag byte, v val) {
 		w.uses(seqSize)
 	case kBuiltin:
 		b := v.builtin()
-		if m := methodsNamed(b.name)[b.recv.k]; m == nil || m.def != b.def {
+		if m := methodOf(b.recv, b.name); m == nil || m.def != b.def {
 			panic(&SnapshotError{"internal", "the method " + b.name + " cannot be found again"})
 		}
 		w.text(b.name)
@@ -245,6 +283,9 @@ func lookupPath(names map[string]val, path string) (val, bool) {
 		switch {
 		case !ok || !more:
 			return v, ok
+		case v.k == kBuiltin && v.builtin().def.attrs != nil:
+			names, path = v.builtin().def.attrs.attrs, rest
+			continue
 		case v.k != kModule:
 			return val{}, false
 		}
@@ -264,8 +305,11 @@ var pathsOfUniverse = sync.OnceValue(func() map[unsafe.Pointer]string {
 			if old, ok := out[v.p]; !ok || prefix+n < old {
 				out[v.p] = prefix + n
 			}
-			if v.k == kModule {
+			switch {
+			case v.k == kModule:
 				add(prefix+n+".", v.module().attrs)
+			case v.builtin().def.attrs != nil:
+				add(prefix+n+".", v.builtin().def.attrs.attrs)
 			}
 		}
 	}

@@ -1,15 +1,19 @@
 package eval
 
-import "slices"
+import (
+	"slices"
+
+	"callgate/engine/label"
+)
 
 // mark returns where an object keeps the mark of the walk that met it last; nil of what is no object.
 func (v val) mark() *uint64 {
 	switch v.k {
-	case kTuple:
+	case kTuple, kObject:
 		return &v.tuple().mark
 	case kStruct:
 		return &v.record().mark
-	case kList:
+	case kList, kDeque:
 		return &v.list().mark
 	case kDict, kSet:
 		return &v.dict().mark
@@ -24,9 +28,9 @@ func (v val) mark() *uint64 {
 // meet numbers an object that is met for the first time, and before it those in it if it is a tuple or a struct.
 func (w *snapshotWriter) meet(v val) {
 	switch v.k {
-	case kTuple, kStruct:
+	case kTuple, kStruct, kObject:
 		w.meetTree(v)
-	case kList, kDict, kSet, kFunc, kCell:
+	case kList, kDict, kSet, kFunc, kCell, kDeque:
 		w.enlist(v)
 	case kBuiltin:
 		w.meet(v.builtin().recv) // of a list, a dict or a text: no further
@@ -75,7 +79,7 @@ func (w *snapshotWriter) meetTree(v val) {
 		}
 		part := items[at.i]
 		at.i++
-		if part.k != kTuple && part.k != kStruct {
+		if part.k != kTuple && part.k != kStruct && part.k != kObject {
 			w.meet(part)
 		} else if !w.met(part) {
 			path = append(path, place{v: part})
@@ -83,9 +87,15 @@ func (w *snapshotWriter) meetTree(v val) {
 	}
 }
 
-// fixed returns the elements of a tuple or struct.
+// fixed returns the elements of a tuple, struct or object, and of that its type.
 func (v val) fixed() []val {
-	if v.k == kTuple {
+	switch v.k {
+	case kObject:
+		if o := v.object(); o.of != nil {
+			return append(o.items[:len(o.items):len(o.items)], objectVal(o.of, label.BottomID))
+		}
+		return v.tuple().items
+	case kTuple:
 		return v.tuple().items
 	}
 	return v.record().items
@@ -94,11 +104,14 @@ func (v val) fixed() []val {
 // meetParts meets what an object refers to.
 func (w *snapshotWriter) meetParts(v val) {
 	switch v.k {
-	case kList:
+	case kList, kDeque:
 		for _, e := range v.list().items {
 			w.meet(e)
 		}
 	case kDict, kSet:
+		if of := v.dict().of; of != nil {
+			w.meet(of.factory)
+		}
 		for i := range v.dict().ents {
 			w.meet(v.dict().ents[i].k)
 			w.meet(v.dict().ents[i].v)

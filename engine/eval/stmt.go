@@ -203,7 +203,7 @@ func (f *fcomp) augmented(s *star.AssignStmt) stmt {
 			t.at = p
 			t.extend(a, b)
 			return a
-		case op == star.PIPE && a.k == kDict && b.k == kDict:
+		case op == star.PIPE && a.k == kDict && b.k == kDict && a.dict().of != ofCounter:
 			t.at = p
 			t.update(a, b)
 			return a

@@ -198,6 +198,15 @@ func (w *textWriter) write(v val) {
 		w.quoted(v.str(), false)
 	case kBytes:
 		w.quoted(v.str(), true)
+	case kObject:
+		if c := v.object().class; c.repr == nil {
+			w.put("<" + v.typeName() + ">")
+		} else if w.enter(v) {
+			c.repr(w, v)
+			w.leave()
+		} else {
+			w.put("...")
+		}
 	case kTuple:
 		if !w.enter(v) {
 			w.put("(...)")
@@ -210,14 +219,23 @@ func (w *textWriter) write(v val) {
 		}
 		w.put(")")
 		w.leave()
-	case kList:
+	case kList, kDeque:
 		if !w.enter(v) {
 			w.put("[...]")
 			return
 		}
+		if v.k == kDeque {
+			w.put("deque(")
+		}
 		w.put("[")
 		w.items(v.list().items)
 		w.put("]")
+		if v.k == kDeque {
+			if most := v.deque().most; most >= 0 {
+				w.put(", maxlen=" + strconv.FormatInt(most, 10))
+			}
+			w.put(")")
+		}
 		w.leave()
 	case kSet:
 		if v.dict().live == 0 {
@@ -238,6 +256,11 @@ func (w *textWriter) write(v val) {
 	case kDict:
 		if !w.enter(v) {
 			w.put("{...}")
+			return
+		}
+		if of := v.dict().of; of != nil && of.class.repr != nil {
+			of.class.repr(w, v)
+			w.leave()
 			return
 		}
 		w.put("{")
@@ -282,7 +305,9 @@ func (w *textWriter) write(v val) {
 	case kFunc:
 		w.put("<function " + v.fn().code.name + ">")
 	case kBuiltin:
-		if b := v.builtin(); b.recv.k != kUnbound {
+		if of := typeOf(v); of != nil {
+			w.put("<class '__main__." + of.items[0].str() + "'>")
+		} else if b := v.builtin(); b.recv.k != kUnbound {
 			w.put("<built-in method " + b.name + " of " + b.recv.typeName() + " value>")
 		} else {
 			w.put("<built-in function " + b.name + ">")
@@ -334,7 +359,7 @@ func (t *thread) brief(v val, room *int, depth int) bool {
 	switch v.k {
 	case kString, kBytes, kBig:
 		*room -= int(min(v.size(), 1000)) / 8
-	case kTuple, kList:
+	case kTuple, kList, kDeque, kObject:
 		parts = t.items(v)
 	case kStruct:
 		parts = v.record().items

@@ -223,7 +223,7 @@ func (t *thread) relabel() label.ID {
 // anything that is no mutable container.
 func (t *thread) structure(v val) label.ID {
 	switch v.k {
-	case kList:
+	case kList, kDeque:
 		return t.tab.Control(v.list().st)
 	case kDict, kSet:
 		return t.tab.Control(v.dict().st)
@@ -373,7 +373,7 @@ func (t *thread) unwind(m markPoint) {
 // lock keeps a container from being changed while it is iterated over.
 func (t *thread) lock(v val) {
 	switch v.k {
-	case kList:
+	case kList, kDeque:
 		v.list().iters++
 	case kDict, kSet:
 		v.dict().iters++
@@ -384,7 +384,7 @@ func (t *thread) lock(v val) {
 func (t *thread) unlock() {
 	last := len(t.iters) - 1
 	switch v := t.iters[last]; v.k {
-	case kList:
+	case kList, kDeque:
 		v.list().iters--
 	case kDict, kSet:
 		v.dict().iters--

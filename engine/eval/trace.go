@@ -29,11 +29,11 @@ func (q *todo) busy() bool { return q.epoch != 0 }
 // push queues a container, unless the walk has met it before.
 func (q *todo) push(v val) {
 	switch v.k {
-	case kTuple:
+	case kTuple, kObject:
 		if o := v.tuple(); o.mark != q.epoch {
 			o.mark, o.next, q.tuples = q.epoch, q.tuples, o
 		}
-	case kList:
+	case kList, kDeque:
 		if o := v.list(); o.mark != q.epoch {
 			o.mark, o.next, q.lists = q.epoch, q.lists, o
 		}
@@ -52,7 +52,7 @@ func (q *todo) push(v val) {
 	}
 }
 
-// pop takes a container from the queue. A dict may have been queued as a set: it has no labels of its own.
+// pop takes a container from the queue. A dict may have been queued as a set: it has no labels of its own; a tuple as an object, a list as a deque.
 func (q *todo) pop() (val, bool) {
 	switch {
 	case q.tuples != nil:
@@ -217,6 +217,22 @@ func (tr *tracer) val(v val) {
 		tr.cell(v.cell())
 	case kTuple, kList, kDict, kSet, kStruct, kFunc:
 		tr.q.push(v)
+	case kDeque:
+		if o := v.deque(); o.mark != tr.q.epoch {
+			tr.bytes += dequeSize - listSize + blockSize(int64(cap(o.block))*valSize) - blockSize(int64(cap(o.items))*valSize)
+			tr.q.push(v)
+		}
+	case kObject:
+		if o := v.object(); o.mark != tr.q.epoch {
+			tr.bytes += objectSize - tupleSize
+			tr.q.push(v)
+			if o.of != nil {
+				tr.val(objectVal(o.of, label.BottomID))
+			}
+			if o.re != nil && tr.seen.add(unsafe.Pointer(o.re)) {
+				tr.bytes += o.re.bytes
+			}
+		}
 	}
 }
 
@@ -242,6 +258,10 @@ func (tr *tracer) visit(v val) {
 	case kDict:
 		o := v.dict()
 		tr.bytes += o.size()
+		if o.of != nil && o.of.factory.k != kUnbound {
+			tr.bytes += dictOfSize
+			tr.val(o.of.factory)
+		}
 		for i := range o.ents {
 			if i%tracePiece == 0 {
 				tr.t.poll()

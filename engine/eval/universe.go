@@ -13,9 +13,9 @@ import (
 // name and kind, those of values. Both are made once and never change.
 var (
 	universe    = map[string]val{}
-	methods     = map[string]*[kCell + 1]*builtin{}
+	methods     = map[string]*[kinds]*builtin{}
 	methodNames = map[string]bool{}
-	methodsOf   [kCell + 1][]string
+	methodsOf   [kinds][]string
 
 	// decided lists the builtins that policies decide on, by index; index 0 is not used.
 	decided = []string{""}
@@ -66,7 +66,7 @@ func addMethod(k kind, name, params string, run native) {
 	d.name, d.inplace = name, mutators[name] && name != "sort"
 	m := methods[name]
 	if m == nil {
-		m = &[kCell + 1]*builtin{}
+		m = &[kinds]*builtin{}
 		methods[name] = m
 	}
 	m[k] = &builtin{name: name, recv: unboundVal, def: d}
@@ -76,10 +76,10 @@ func addMethod(k kind, name, params string, run native) {
 
 func (k kind) typeName() string { return kindNames[k] }
 
-var noMethods [kCell + 1]*builtin
+var noMethods [kinds]*builtin
 
 // methodsNamed returns the methods of a name, by kind.
-func methodsNamed(name string) *[kCell + 1]*builtin {
+func methodsNamed(name string) *[kinds]*builtin {
 	if m := methods[name]; m != nil {
 		return m
 	}

@@ -31,11 +31,15 @@ const (
 	kModule
 	kSeq  // a lazy sequence over the characters or bytes of a string
 	kCell // a local shared with an inner function; only ever in a frame
+	kDeque
+	kObject // of a class of a module
+
+	kinds = kObject + 1
 )
 
 var kindNames = [...]string{
 	"unbound", "NoneType", "bool", "int", "int", "float", "string", "bytes", "tuple", "range",
-	"list", "dict", "set", "struct", "function", "builtin_function_or_method", "module", "sequence", "cell",
+	"list", "dict", "set", "struct", "function", "builtin_function_or_method", "module", "sequence", "cell", "deque", "object",
 }
 
 // val is a value with the label of the reference to it. Small values are
@@ -184,16 +188,20 @@ func funcVal(o *function, l label.ID) val   { return val{p: unsafe.Pointer(o), k
 func builtinVal(o *builtin, l label.ID) val { return val{p: unsafe.Pointer(o), k: kBuiltin, lab: l} }
 func moduleVal(o *module, l label.ID) val   { return val{p: unsafe.Pointer(o), k: kModule, lab: l} }
 func seqVal(o *seq, l label.ID) val         { return val{p: unsafe.Pointer(o), k: kSeq, lab: l} }
+func dequeVal(o *deque, l label.ID) val     { return val{p: unsafe.Pointer(o), k: kDeque, lab: l} }
+func objectVal(o *object, l label.ID) val   { return val{p: unsafe.Pointer(o), k: kObject, lab: l} }
 func cellVal(o *cell) val                   { return val{p: unsafe.Pointer(o), k: kCell, lab: label.BottomID} }
 
 func (v val) float() float64    { return math.Float64frombits(uint64(v.n)) }
 func (v val) str() string       { return unsafe.String((*byte)(v.p), int(v.n)) } // of a string or bytes
 func (v val) bigInt() *big.Int  { return (*big.Int)(v.p) }
-func (v val) tuple() *tuple     { return (*tuple)(v.p) }
+func (v val) tuple() *tuple     { return (*tuple)(v.p) } // of a tuple or an object
 func (v val) rng() *rangeSeq    { return (*rangeSeq)(v.p) }
-func (v val) list() *list       { return (*list)(v.p) }
+func (v val) list() *list       { return (*list)(v.p) } // of a list or a deque
 func (v val) dict() *dict       { return (*dict)(v.p) } // of a dict or a set
 func (v val) record() *record   { return (*record)(v.p) }
+func (v val) deque() *deque     { return (*deque)(v.p) }
+func (v val) object() *object   { return (*object)(v.p) }
 func (v val) fn() *function     { return (*function)(v.p) }
 func (v val) builtin() *builtin { return (*builtin)(v.p) }
 func (v val) module() *module   { return (*module)(v.p) }
@@ -245,8 +253,15 @@ func (v val) size() int64 {
 
 // typeName is what type(v) returns.
 func (v val) typeName() string {
-	if v.k == kSeq {
+	switch v.k {
+	case kSeq:
 		return [...]string{"string.elems", "string.elems", "string.codepoints", "string.codepoints", "bytes.elems"}[v.seq().mode]
+	case kDict:
+		if c := v.dict().of; c != nil {
+			return c.class.name
+		}
+	case kObject:
+		return v.object().class.typeName(v)
 	}
 	return kindNames[v.k]
 }

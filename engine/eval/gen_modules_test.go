@@ -1,0 +1,43 @@
+package eval
+
+// moduleNames are the names of modules, and of what they make, that random programs use.
+const moduleNames = `import collections
+c9 = collections.Counter([1, 2, 2])
+c8 = collections.Counter()
+dd = collections.defaultdict(list)
+di = collections.defaultdict(int)
+dt = collections.defaultdict(int)
+df = collections.defaultdict(lambda: len(q9))
+od = collections.OrderedDict([(1, 2), (2, 3), (3, 4)])
+q9 = collections.deque([1, 2, 3])
+q8 = collections.deque([], 2)
+pt = collections.namedtuple("pt", "a b", defaults = [7])
+`
+
+// What the modules add, for the generator of random programs.
+func init() {
+	add := func(typ byte, texts ...string) {
+		vocabulary[typ].ops = append(vocabulary[typ].ops, templatesOf(texts...)...)
+	}
+	add('I', "c9[$I]", "c8[$I]", "c9.total()", "collections.Counter($L)[$I]", "collections.Counter($L + [$I]).most_common(1)[0][1]", "collections.Counter($L + [$I]).most_common()[0][0]", "collections.Counter($D).total()", "(collections.Counter($L) + c9)[$I]", "(c9 - collections.Counter($L))[$I]", "(c9 | c8)[$I]", "(c9 & c8).get($I, $I)",
+		"len(collections.Counter($L) - c9)", "len(list(c9.elements())[:4])", "di[$I]", "df[$I]", "dt['p']", "dt['p' if $B else 'q']", "dt[$T]", "len(dd[$I])", "len(dd)", "len(di)", "(dd[$I] + [$I])[0]", "collections.defaultdict(lambda: $I)[$I]", "collections.defaultdict($F and int, $D).get($I, $I)", "(list(od) + [$I])[0]", "od.get($I, $I)",
+		"(q9.pop() if q9 else $I)", "(q9.popleft() if q9 else $I)", "len(q8)", "len(q9)", "(list(q9) + [$I])[$S]", "(q9[$S % len(q9)] if q9 else 0)", "q9.count($I)", "(collections.deque([$I, $I, $I], $S + 1) + collections.deque([1]))[0] if False else $I", "collections.deque($L + [$I], 2)[-1]", "sum(q9)", "max(collections.deque([$I, $I]))",
+		"pt($I).a", "pt($I, b = $I)[1]", "pt(*$P).b", "pt($I)._replace(a = $I).a", "pt._make($P).a", "len(pt($I)._asdict())", "pt($L, $I).b", "(pt($I) + () if False else pt($I, $I))[$S % 2]", "[y + z for y, z in [pt($I, $I)]][0]")
+	add('B', "c9 == collections.Counter($L)", "c9 == $D", "c8", "$I in c9", "$I in dd", "od == collections.OrderedDict($D)", "od == $D", "q9", "q8", "q9 == collections.deque($L)", "$I in q9", "collections.deque($L) < collections.deque($L)", "pt($I, $I) == $P", "$P < pt($I)", "$I in pt($I)", "{pt($I, $I): 1}.get($P)", "isinstance($A, collections.Counter)", "isinstance(pt($I), pt)", "dd == {$I: $L}")
+	add('T', "str(c9)", "str(dd)", "str(od)", "str(q9)", "str(pt($A))", "json.dumps(c9)", "json.dumps(q9)", "json.encode(pt($I))", "str(collections.Counter($T.elems()))")
+	add('L', "list(c9.elements())[:5]", "list(q9)", "[z for z in q8]", "list(od)", "[*q9, $I]", "sorted(c9)", "dd[$I]", "list(pt($I))", "di.keys()")
+	add('D', "dict(c9)", "collections.Counter($L)", "collections.OrderedDict($D)", "c9 + c8", "collections.defaultdict(int, $D)", "c9.copy()")
+	add('M', "c9", "di", "od", "c8")
+	add('R', "dd[$I]")
+	simpleStmts = append(simpleStmts, templatesOf("c9[$I] += 1", "c8[$I] += $I", "c8.update($L)", "c9.update($D)", "c8.subtract($L)", "c8.update({$I: $I})", "di[$I] += $I", "di[$I]", "dd[$I].append($I)", "dd[$I]", "df[$I]", "send(df[$I])", "send(di[$I])", "send(c8)", "send(len(dd))", "dd[$I] = $L", "dt['p'] += $I", "if $B: dt['p']", "dt[$T] += 1", "send(dt)", "send(len(dt))", "if $B: dt['q'] += 1", "if $B: dd[$I]", "if $B: di[$I] += 1", "[dd[$i].append(z) for z in $L[:3]]",
+		"od[$I] = $I", "if #I in od: od.move_to_end(#I)", "if #I in od: od.move_to_end(#I, $B == True)", "if od: send(od.popitem())", "if od: send(od.popitem(last = $B == True))", "send(list(od))", "send(od)",
+		"q9.append($I)", "q9.appendleft($I)", "q8.append($I)", "q8.appendleft($I)", "q9.extend($L)", "q8.extendleft($L)", "q9.rotate($I)", "if q9: q9.pop()", "if q9: q9.popleft()", "if #I in q9: q9.remove(#I)", "q9.insert($I, $I)", "q9.reverse()", "if q9: q9[$S % len(q9)] = $I", "send(q9)", "send(q8)", "if $B: q9.clear()", "send(list(q9)[:2])", "if $B: q9.append($I)",
+		"send(pt($I))", "send(pt($I)._asdict())", "pt([$I], $R).b.append($I)", "send(c9.most_common($S))")...)
+	leakStmts = append(leakStmts, templatesOf(
+		"q0 = collections.defaultdict(list)\nfor n1 in $L:\n  q0[n1].append(n1)\nsend(len(q0))\nsend(q0)", "q0 = collections.defaultdict(int)\nif $B: q0[1]\nsend(len(q0))\nsend(2)", "q0 = collections.defaultdict(lambda: send(1))\nif $B: q0[1]\nq0[$I]\nsend(quota())",
+		"q0 = collections.defaultdict(list)\nfor n1 in $L:\n  if n1 in q0: continue\n  q0[n1]\nsend(len(q0))", "q0 = collections.Counter()\nfor n1 in $L:\n  if $B: q0[n1] += 1\nsend(len(q0))\nsend(q0.most_common(1))", "q0 = collections.deque()\nfor n1 in $L:\n  if $B: q0.appendleft(n1)\nsend(len(q0))\nsend(q0)",
+		"q0 = collections.deque([1, 2, 3], 3)\nq0.append($I)\nif $B: q0.append(4)\nsend(q0[0])", "q0 = collections.OrderedDict([(1, 1), (2, 2)])\nif $B: q0.move_to_end(1)\nsend(list(q0)[0])", "q0 = collections.OrderedDict([(1, 1), (2, 2), (3, 3)])\nq0.popitem(last = $B == True)\nsend(list(q0))\nsend(len(q0))",
+		"q0 = collections.defaultdict(lambda: 7 if $B else 8)\nsend(q0[1])\nsend(q0)", "q0 = pt($I, [])\nif $B: q0.b.append(1)\nsend(len(q0.b))\nsend(q0.a)", "def r0():\n  return dd[$I]\nif $B: r0()\nsend(len(dd))", "n2 = collections.namedtuple($T or 'x', ['p'])\nsend(n2(1))\nsend(str(n2))")...)
+	enderStmts = append(enderStmts, templatesOf("send(collections.Counter($A))", "send(collections.Counter([$A, $A]))", "c8.update($A)", "send(c8 + $A)", "send(collections.Counter({1: $A}) + c9)", "send(collections.Counter({1: $A}).most_common())", "send(collections.Counter({1: $I}).elements())", "send(collections.defaultdict($A))", "send(collections.defaultdict($F)[$A])", "send(dd[$A])", "send(collections.defaultdict(lambda: 7 // $I)[1])", "send(od[$I])", "od.move_to_end($A)", "send(od.popitem())",
+		"send(q9[$I])", "send(q8.pop())", "send(q8.popleft())", "q9.remove($I)", "q9.extend($A)", "send(collections.deque($A, $A))", "q9.rotate($A)", "q8.insert($I, $I)", "for n1 in q9: q9.append($I)", "send(pt($A, $A, $A))", "send(pt(*$L))", "send(pt(**$K))", "send(collections.namedtuple($T, $U))", "send(collections.namedtuple('x', $A))", "send(pt($I).zz)", "send(q9.index($I))", "send(pt($I) < $A)", "for n1 in dd: dd[$I]")...)
+}

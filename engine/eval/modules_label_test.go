@@ -1,0 +1,103 @@
+package eval
+
+import (
+	"testing"
+
+	"callgate/engine/label"
+	"callgate/engine/value"
+)
+
+// labelCase names, for an expression over inputs that are each tagged with their name, the inputs that its result depends
+// on: of all that is in it, and of its structure.
+type labelCase struct{ expr, whole, structure string }
+
+// checkLabels runs each expression after a prelude.
+func checkLabels(t *testing.T, prelude string, cases []labelCase) {
+	for _, test := range cases {
+		t.Run(test.expr, func(t *testing.T) {
+			xs := value.ListOf(tagged("n"), value.StringOf("x", tagged("x")), value.StringOf("y", tagged("y")))
+			k := newChecker(t, Limits{}, Input{"xs", xs},
+				Input{"s", value.StringOf("xyz", tagged("s"))}, Input{"a", value.StringOf("y", tagged("a"))},
+				Input{"i", value.IntOf(2, tagged("i"))}, Input{"j", value.IntOf(3, tagged("j"))})
+			if out := k.run("t.star", prelude+"\nr = "+test.expr); out.Err != nil {
+				t.Fatal(out.Err)
+			} else if !out.Floor.Equal(label.Bottom()) {
+				t.Errorf("the floor rose to %v", out.Floor)
+			}
+			v, err := k.s.Get("r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := tags(v.Deep()); got != test.whole {
+				t.Errorf("depends on %q, want %q", got, test.whole)
+			}
+			if got := tags(v.Structure); !v.Scalar() && got != test.structure {
+				t.Errorf("its structure depends on %q, want %q", got, test.structure)
+			}
+		})
+	}
+}
+
+func TestCollectionsCarryTheLabelsOfWhatTheyAreMadeOf(t *testing.T) {
+	checkLabels(t, "from collections import Counter, defaultdict, OrderedDict, deque, namedtuple\npt = namedtuple('pt', 'a b')", []labelCase{
+		{"Counter({'k': i})", "i", ""},
+		{"Counter({'k': i, 'm': j})['k']", "i", ""},
+		{"Counter({'k': i})['z']", "", ""},
+		{"Counter({'k': i})[a]", "a", ""},
+		{"Counter(xs)", "n x y", "n x y"},
+		{"Counter(xs)['x']", "n x y", ""},
+		{"len(Counter(xs))", "n x y", ""},
+		{"Counter({'k': i}).most_common()", "i", "i"},
+		{"Counter({'k': i}).most_common(j)", "i j", "i j"},
+		{"Counter({'k': i, 'm': j}).most_common()[0]", "i j", ""},
+		{"Counter({'k': i, 'm': j}).total()", "i j", ""},
+		{"list(Counter({'k': i}).elements())", "i", "i"},
+		{"Counter({'k': i}) + Counter({'k': j})", "i j", "i j"},
+		{"Counter({'k': i}) == Counter({'k': j})", "i j", ""},
+		{"defaultdict(int, {'k': i})", "i", ""},
+		{"defaultdict(int, {'k': i})['k']", "i", ""},
+		{"defaultdict(lambda: i)['k']", "i", ""},
+		{"defaultdict(int)[a]", "a", ""},
+		{"OrderedDict([('k', i), ('m', j)])", "i j", ""},
+		{"OrderedDict([('k', i), ('m', j)]).popitem()", "j", ""},
+		{"deque([i, j])", "i j", ""},
+		{"deque([i, j])[0]", "i", ""},
+		{"deque([i, j])[-1]", "j", ""},
+		{"len(deque([i, j]))", "", ""},
+		{"deque([i, j]).popleft()", "i", ""},
+		{"deque(xs).popleft()", "n x", ""},
+		{"deque([1, 2], i)", "i", "i"},
+		{"deque([i, j]).count(5)", "i j", ""},
+		{"pt(i, j).a", "i", ""},
+		{"pt(i, j)[1]", "j", ""},
+		{"pt(i, j)", "i j", ""},
+		{"len(pt(i, j))", "", ""},
+		{"pt(i, j)._replace(a = s).b", "j", ""},
+		{"pt(i, j)._asdict()['a']", "i", ""},
+		{"namedtuple(s, 'a')(1).a", "s", ""},
+	})
+}
+
+// TestDefaultsOfUntrustedKeysNeedNoFloor is the program that groups what came from outside.
+func TestDefaultsOfUntrustedKeysNeedNoFloor(t *testing.T) {
+	rows := value.ListOf(tagged("n"), value.StringOf("x", tagged("x")), value.StringOf("y", tagged("y")))
+	k := newChecker(t, Limits{}, Input{"rows", rows})
+	out := k.run("t.star", `
+from collections import defaultdict, Counter, deque
+def group(rows):
+    groups, counts, nested, seen, q = defaultdict(list), defaultdict(int), defaultdict(lambda: defaultdict(int)), Counter(), deque()
+    for r in rows:
+        groups[r].append(r)
+        counts[r] += 1
+        nested[r]["n"] += 1
+        seen[r] += 1
+        if r != "x":
+            q.append(groups[r])
+    return groups, counts, nested, seen, q
+r = group(rows)
+print(r)
+`)
+	if out.Err != nil || !out.Floor.Equal(label.Bottom()) {
+		t.Errorf("%v, the floor is %v: %+v", out.Err, out.Floor, out.Rises)
+	}
+}

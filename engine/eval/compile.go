@@ -96,24 +96,39 @@ type Env struct {
 }
 
 // Compile parses, resolves and compiles a program. Every problem of the text is
-// reported at once, as [syntax.Errors].
+// reported at once, as [syntax.Errors]. It is safe for concurrent use if env is; the same program for the
+// same names may be returned again.
 func Compile(file string, src []byte, env Env) (*Program, error) {
+	key := memoKey{file, string(src)}
+	if p := programs.find(key, env); p != nil {
+		return p, nil
+	}
+	var asked []answer
+	p, err := compile(file, src, env, &asked)
+	if err == nil {
+		programs.add(&compiled{key, asked, p})
+	}
+	return p, err
+}
+
+// compile is Compile afresh. It notes what it asked env.
+func compile(file string, src []byte, env Env, asked *[]answer) (*Program, error) {
 	f, err := syntax.Parse(file, src, syntax.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	known := func(g func(string) bool, found map[string]bool) func(string) bool {
-		return func(n string) bool {
-			ok := g != nil && g(n)
-			if ok {
-				found[n] = true
-			}
-			return ok
-		}
-	}
 	earlier, given := map[string]bool{}, map[string]bool{}
-	isGlobal, isGiven := known(env.Globals, earlier), known(env.Predeclared, given)
-	if err := resolveNames(f, isGlobal, isGiven); err != nil {
+	ask := func(name string, predeclared bool, in map[string]bool) bool {
+		a := answer{name: name, given: predeclared, found: true}
+		a.found = a.holds(env)
+		*asked = append(*asked, a)
+		if a.found {
+			in[name] = true
+		}
+		return a.found
+	}
+	err = resolveNames(f, func(n string) bool { return ask(n, false, earlier) }, func(n string) bool { return ask(n, true, given) })
+	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(src)

@@ -3,6 +3,7 @@ package policies
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // ToolSchema is what rules can know of a tool before it is called: their
@@ -39,4 +40,22 @@ func (t ToolSchema) SinkKinds() []string {
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds)
+}
+
+// Lacks reports whether none of the tools has the parameter that the path of a leaf begins with; near is one that was probably meant.
+func Lacks(path string, tools []ToolSchema) (param, near string, lacks bool) {
+	param = path
+	if i := strings.IndexAny(path, ".[#"); i >= 0 {
+		param = path[:i]
+	}
+	if param == pcPath {
+		return param, "", false
+	}
+	var names []string
+	for _, t := range tools {
+		for _, p := range t.Params {
+			names = append(names, p.Name)
+		}
+	}
+	return param, didYouMean(param, names), !slices.Contains(names, param)
 }

@@ -255,6 +255,11 @@ func (f *file) cel(n *node) *CEL {
 		for _, o := range r.get("obligations").list() {
 			if o.kind == mapNode {
 				rule.Obligations = append(rule.Obligations, o.plainMap(nil))
+				at := map[string]Position{"": o.pos}
+				for _, k := range o.keys {
+					at[k.text] = k.pos
+				}
+				rule.ObligationsAt = append(rule.ObligationsAt, at)
 			}
 		}
 		c.Rules = append(c.Rules, rule)

@@ -213,6 +213,8 @@ type Rule struct {
 	TTL         time.Duration
 	Obligations []map[string]any // each has a "type"
 	Pos         Position
+
+	ObligationsAt []map[string]Position // of the fields of each; "" is the obligation's own; may be nil
 }
 
 // Host is callgate.yaml: what the host, not the agent, decides.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/interpreter"
 
+	"callgate/policies"
 	"callgate/spec"
 )
 
@@ -184,6 +185,18 @@ func (p *policy) checkRule(src *spec.Rule, role string) {
 	}
 	if src.Action == actionOblige && len(src.Obligations) == 0 {
 		p.report(src.Pos, "", "%s: oblige: want obligations", role)
+	}
+	for i, o := range src.Obligations {
+		for _, f := range policies.CheckObligation(obligationOf(p.src.Meta.Name, src, o)) {
+			at := src.Pos
+			if i < len(src.ObligationsAt) {
+				at = src.ObligationsAt[i][""]
+				if of, ok := src.ObligationsAt[i][f.Field]; ok {
+					at = of
+				}
+			}
+			p.report(at, f.Hint, "%s: %s", role, f.Text)
+		}
 	}
 	if src.Action == actionAccept && !src.EachLeaf && src.Args.Text == "" {
 		p.report(src.Pos, `with each: leaf it accepts the leaf; args: "['pc']" accepts the control`, "%s: accept must name what it accepts: each: leaf, or args", role)

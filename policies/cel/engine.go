@@ -117,8 +117,8 @@ func (e *Engine) Tags() []string { return slices.Clone(e.vocabulary) }
 func revision(docs []*spec.Policy, tools []policies.ToolSchema) string {
 	type rule struct {
 		spec.Rule
-		Pos, When, Args, MessageExpr any // shadow what has a place
-		Texts                        [3]string
+		Pos, When, Args, MessageExpr, ObligationsAt any // shadow what has a place
+		Texts                                       [3]string
 	}
 	type doc struct {
 		Name       string

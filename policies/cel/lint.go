@@ -80,6 +80,33 @@ func (p *policy) lint(tools map[toolKey]*tool) {
 		if r.src.Action == actionAllow || r.src.Action == actionAccept {
 			r.when.lintVacuous()
 		}
+		if r.src.Action == actionAccept && r.args != nil && r.args.ok {
+			p.lintNowhere(r, tools)
+		}
+	}
+}
+
+// lintNowhere warns of an accept for a path that is written down, if none of the tools that it can be about has such a parameter.
+func (p *policy) lintNowhere(r *rule, tools map[toolKey]*tool) {
+	match := p.src.Match
+	match.Agents, match.Principals = nil, nil // whoever they are
+	var schemas []policies.ToolSchema
+	for _, t := range tools {
+		if !policies.Matches(match, t.static) {
+			continue
+		}
+		if settled, _ := p.settleExpr(r.when, newFacts(t.static, false)); settled != never {
+			schemas = append(schemas, t.schema)
+		}
+	}
+	if len(schemas) == 0 || r.args.ast.Expr().Kind() != ast.ListKind {
+		return
+	}
+	for _, e := range r.args.ast.Expr().AsList().Elements() {
+		path := literalText(e)
+		if param, near, lacks := policies.Lacks(path, schemas); path != "" && lacks {
+			r.args.report(finding{id: e.ID(), text: fmt.Sprintf("no tool that this is about has a parameter %s: nothing is accepted", param), hint: near, warn: true})
+		}
 	}
 }
 

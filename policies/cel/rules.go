@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 
 	"callgate/policies"
+	"callgate/spec"
 )
 
 // rules are the rules that can apply to calls with the same static properties. They
@@ -364,14 +365,19 @@ func pathsOf(v ref.Val) ([]string, bool) {
 func obligationsOf(p *policy, r *rule) []policies.Obligation {
 	var out []policies.Obligation
 	for _, in := range r.src.Obligations {
-		o := policies.Obligation{ID: r.src.ID, Policy: p.src.Meta.Name, Fields: maps.Clone(in)}
-		o.Type, _ = in["type"].(string)
-		if id, ok := in["id"].(string); ok {
-			o.ID = id
-		}
-		delete(o.Fields, "type")
-		delete(o.Fields, "id")
-		out = append(out, o)
+		out = append(out, obligationOf(p.src.Meta.Name, r.src, in))
 	}
 	return out
+}
+
+// obligationOf returns one obligation of a rule as it is written; its id is the rule's unless it has one of its own.
+func obligationOf(policy string, r *spec.Rule, in map[string]any) policies.Obligation {
+	o := policies.Obligation{ID: r.ID, Policy: policy, Fields: maps.Clone(in)}
+	o.Type, _ = in["type"].(string)
+	if id, ok := in["id"].(string); ok {
+		o.ID = id
+	}
+	delete(o.Fields, "type")
+	delete(o.Fields, "id")
+	return o
 }

@@ -50,6 +50,7 @@ func (l *loader) pack(p *spec.Policy, m *ast.Module, path string) {
 				Hint: "write the id as a literal where the element is made: it is all that the model sees"})
 			continue
 		}
+		l.checkElement(set, r, path)
 		audit := l.auditedRule(r, path)
 		if old, ok := k.sets[set][id]; ok {
 			audit = audit && old.audit
@@ -91,14 +92,10 @@ func (l *loader) identify(set setKind, r *ast.Rule) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !slices.Contains(obligationTypes, kind) {
-		return "", fmt.Errorf("type: got %q, want one of %s", kind, strings.Join(obligationTypes, ", "))
+	if types := policies.ObligationTypes(); !slices.Contains(types, kind) {
+		return "", fmt.Errorf("type: got %q, want one of %s", kind, strings.Join(types, ", "))
 	}
 	return kind + "/" + id, nil
-}
-
-var obligationTypes = []string{
-	policies.ObligeIsolate, policies.ObligeLabel, policies.ObligeLimit, policies.ObligeMark, policies.ObligeNotify, policies.ObligeRedact,
 }
 
 func checkID(id string) error {

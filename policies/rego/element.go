@@ -103,9 +103,9 @@ func (p *pack) element(set setKind, v ast.Value, out *policies.Findings) error {
 				a.Count = *n
 			}
 			if text := f.text("ttl"); text != "" {
-				ttl, err := time.ParseDuration(text)
-				if err != nil || ttl <= 0 {
-					return fmt.Errorf("ttl: got %q, want a duration such as 15m", text)
+				ttl, err := parseTTL(text)
+				if err != nil {
+					return err
 				}
 				a.TTL = ttl
 			}
@@ -122,6 +122,14 @@ func (p *pack) element(set setKind, v ast.Value, out *policies.Findings) error {
 	}
 	out.Reasons = append(out.Reasons, r)
 	return nil
+}
+
+func parseTTL(text string) (time.Duration, error) {
+	ttl, err := time.ParseDuration(text)
+	if err != nil || ttl <= 0 {
+		return 0, fmt.Errorf("ttl: got %q, want a duration such as 15m", text)
+	}
+	return ttl, nil
 }
 
 // obligation adds an obligation, unless all of the policy, or its rule, is in audit mode.

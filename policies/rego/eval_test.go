@@ -45,6 +45,9 @@ func fired(t testing.TB, module string) policies.Findings {
 }
 
 func TestElements(t *testing.T) {
+	made := func(set, fields string) string { // of which the loader knows no more than the id
+		return set + " contains object.union(rest, {\"id\": \"a\"}) if true\nrest := {" + fields + "}"
+	}
 	for _, test := range []struct{ name, module, want string }{
 		{"an id alone", `deny contains "a" if true`, "deny a"},
 		{"an object", `deny contains {"id": "a", "msg": "m", "args": ["id"]} if true`, "deny a"},
@@ -52,13 +55,13 @@ func TestElements(t *testing.T) {
 		{"an id given by assignment", `deny contains r if { r := {"id": "a", "args": [input.call.id]} }`, "deny a"},
 		{"a message that is no text", `deny contains {"id": "a", "msg": 5} if true`, "deny a"},
 		{"an accept", `accept contains {"id": "a", "path": l.path} if { some l in input.leaves; l.param == "id" }`, "accept a id"},
-		{"an accept without a path", `accept contains {"id": "a"} if true`, "deny p.shape"},
-		{"a field that is unknown", `allow contains {"id": "a", "colour": "red"} if true`, "deny p.shape"},
-		{"args that are no list", `deny contains {"id": "a", "args": "id"} if true`, "deny p.shape"},
-		{"args that are no texts", `deny contains {"id": "a", "args": [1]} if true`, "deny p.shape"},
-		{"a mode that is none", `deny contains {"id": "a", "mode": "off"} if true`, "deny p.shape"},
-		{"a number of approvers that is none", `ask contains {"id": "a", "count": 0} if true`, "deny p.shape"},
-		{"a time that is none", `ask contains {"id": "a", "ttl": "soon"} if true`, "deny p.shape"},
+		{"an accept without a path", "accept contains object.union(none, {\"id\": \"a\"}) if true\nnone := {}", "deny p.shape"},
+		{"a field that is unknown", made("allow", `"colour": "red"`), "deny p.shape"},
+		{"args that are no list", made("deny", `"args": "id"`), "deny p.shape"},
+		{"args that are no texts", made("deny", `"args": [1]`), "deny p.shape"},
+		{"a mode that is none", made("deny", `"mode": "off"`), "deny p.shape"},
+		{"a number of approvers that is none", made("ask", `"count": 0`), "deny p.shape"},
+		{"a time that is none", made("ask", `"ttl": "soon"`), "deny p.shape"},
 		{"audit by element", `deny contains {"id": "a", "mode": "audit"} if true`, "audit deny a"},
 		{"audit by rule", "# METADATA\n# custom: {callgate: {mode: audit}}\ndeny contains \"a\" if true", "audit deny a"},
 		{"two rules of one id, one enforced", "# METADATA\n# custom: {callgate: {mode: audit}}\ndeny contains \"a\" if true\ndeny contains \"a\" if input.call.kind == \"x\"", "deny a"},
@@ -92,8 +95,8 @@ func TestAskCarriesItsApproval(t *testing.T) {
 }
 
 func TestObligationFields(t *testing.T) {
-	f := fired(t, `obligations contains {"type": "limit", "id": "l", "max": 20, "cost": 2.5, "per": {"run"}, "deep": {"a": [true, null]}} if true`)
-	want := []policies.Obligation{{Type: "limit", ID: "l", Policy: "p", Fields: map[string]any{
+	f := fired(t, `obligations contains {"type": "notify", "id": "l", "max": 20, "cost": 2.5, "per": {"run"}, "deep": {"a": [true, null]}} if true`)
+	want := []policies.Obligation{{Type: "notify", ID: "l", Policy: "p", Fields: map[string]any{
 		"max": int64(20), "cost": 2.5, "per": []any{"run"}, "deep": map[string]any{"a": []any{true, nil}}}}}
 	if !reflect.DeepEqual(f.Obligations, want) {
 		t.Errorf("got %#v, want %#v", f.Obligations, want)

@@ -20,7 +20,10 @@ import (
 type linter struct {
 	problems []spec.Problem
 	words    map[string][]string        // what a field of the request may be, by its path
-	required map[string]map[string]bool // arguments that a tool always has, by tool
+	required map[string]map[string]bool // arguments that a tool has, and whether always, by tool
+
+	tools     []policies.ToolSchema // crossings first; nil: they are not known
+	crossings int                   // how many those are
 }
 
 func (l *loader) lint(cfg Config) {
@@ -31,14 +34,56 @@ func (l *loader) lint(cfg Config) {
 			x.required[t.Name]["input.call.args."+p.Name] = p.Required
 		}
 	}
+	if len(cfg.Tools) > 0 {
+		x.tools = slices.Concat(policies.Crossings(), cfg.Tools)
+		x.crossings = len(x.tools) - len(cfg.Tools)
+	}
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
 		if f := l.files[path]; !strings.HasPrefix(path, LibraryPrefix) {
 			for _, r := range f.module.Rules {
 				x.rule(r, path)
+				if owner := l.owner[packageOf(f.module)]; owner != nil && r.Head.Ref()[0].String() == setNames[acceptSet] {
+					x.nowhere(r, owner.Match, path)
+				}
 			}
 		}
 	}
 	l.problems = append(l.problems, x.problems...)
+}
+
+// nowhere warns of an accept for a path that is written down, if none of the tools that it can be about has such a parameter.
+func (x *linter) nowhere(r *ast.Rule, match spec.Match, path string) {
+	if r.Head.Key == nil || len(x.tools) == 0 {
+		return
+	}
+	object, ok := r.Head.Key.Value.(ast.Object)
+	if !ok {
+		return
+	}
+	at := object.Get(ast.StringTerm("path"))
+	if at == nil {
+		return
+	}
+	text, ok := at.Value.(ast.String)
+	if !ok {
+		return
+	}
+	names := toolCondition(r.Body)
+	match.Agents, match.Principals = nil, nil // whoever they are
+	var tools []policies.ToolSchema
+	for i, t := range x.tools {
+		kind := policies.KindTool
+		if i < x.crossings {
+			kind = t.Name
+		}
+		if (names == nil || slices.Contains(names, t.Name)) &&
+			policies.Matches(match, policies.Static{Kind: kind, Tool: t.Name, Effects: t.Effects, Sinks: t.SinkKinds()}) {
+			tools = append(tools, t)
+		}
+	}
+	if param, near, lacks := policies.Lacks(string(text), tools); lacks && len(tools) > 0 {
+		x.warn(position(at.Location, path), near, "accept: no tool that this is about has a parameter %s: nothing is accepted", param)
+	}
 }
 
 func (x *linter) warn(at spec.Position, hint, format string, args ...any) {

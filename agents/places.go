@@ -85,9 +85,7 @@ func governing(p *spec.Project, at reach) string {
 	for _, q := range p.Policies {
 		if q.Rego != nil {
 			for _, r := range append([]spec.Ref{q.Rego.Bundle}, q.Rego.Modules...) {
-				if !strings.Contains(r.Path, "://") {
-					files = append(files, r.Path)
-				}
+				files = append(files, r.Path)
 			}
 		}
 	}

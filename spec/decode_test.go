@@ -153,6 +153,7 @@ func shown(t *testing.T, v any) string {
 func TestPolicyInFull(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "p/m.rego", "")
+	write(t, "p/b.tar.gz", "")
 	write(t, "p/data/book.json", `{"book": ["bob@corp.example"], "most": 1e2, "few": -3, "big": 9007199254740993, "no": null}`)
 	write(t, "p/data/hosts.yaml", "[a.example, b.example]")
 	write(t, "p/sub/policy.yaml", `apiVersion: callgate/v1
@@ -162,7 +163,7 @@ spec:
   match: {kinds: [tool], tools: ["mail.*"], effects: [egress], sinks: [recipient], agents: ["*"], principals: ["group:finance"]}
   mode: audit
   params: {a: {file: ../data/book.json}, b: [{file: ../data/hosts.yaml}], c: {file: ../data/hosts.yaml, and: 1}}
-  rego: {modules: [../m.rego], bundle: https://policies.example/b.tar.gz}
+  rego: {modules: [../m.rego], bundle: ../b.tar.gz}
   cel:
     matchConditions: [{name: sends, expression: "true"}]
     variables: [{name: known, expression: "1"}]
@@ -193,7 +194,7 @@ spec:
 		"match":     {p.Match, Match{[]string{"tool"}, []string{"mail.*"}, []string{"egress"}, []string{"recipient"}, []string{"*"}, []string{"group:finance"}}},
 		"audit":     {p.Audit, true},
 		"modules":   {p.Rego.Modules, []Ref{{"p/m.rego", Position{file, 8, 20}}}},
-		"bundle":    {p.Rego.Bundle, Ref{"https://policies.example/b.tar.gz", Position{file, 8, 40}}},
+		"bundle":    {p.Rego.Bundle, Ref{"p/b.tar.gz", Position{file, 8, 40}}},
 		"dir":       {p.Dir, "p/sub"},
 		"match at":  {p.CEL.Match[0].Pos.String(), file + ":10:50"},
 		"variable":  {p.CEL.Variables[0].Name + " " + p.CEL.Variables[0].Text, "known 1"},

@@ -460,12 +460,10 @@ func (f *file) similar(path string) string {
 	return ""
 }
 
-// bundle returns the place of a bundle: a URL, or a file or folder that must be there.
+// bundle returns the place of a bundle: a file or folder that must be there.
 func (f *file) bundle(n *node) Ref {
-	if scheme, _, ok := strings.Cut(n.text, "://"); ok {
-		if scheme != "https" {
-			f.problem(n.pos, "", "got %s, want a path or a URL that begins with https://", quoted(n.text))
-		}
+	if scheme, _, ok := strings.Cut(n.text, "://"); ok && !strings.ContainsAny(scheme, "/.") {
+		f.problem(n.pos, "fetch it, and name the file: bundles are read from this machine alone", "got %s, want a file or folder: bundles are local", quoted(n.text))
 		return Ref{n.text, n.pos}
 	}
 	return f.existing(n)

@@ -190,7 +190,7 @@ var policyShape = &shape{form: mapForm, any: []string{"rego", "cel"}, keys: []ke
 	{name: "params", def: "none", shape: with(dataMap, "Values for the rules. {file: PATH} stands for what is in a YAML or JSON file of the policy root.")},
 	{name: "rego", shape: &shape{form: mapForm, any: []string{"modules", "bundle"}, doc: "Rules in Rego.", keys: []key{
 		{name: "modules", shape: filePaths("Files or folders of modules.")},
-		{name: "bundle", shape: &shape{form: textForm, want: "a path or a URL", doc: "A bundle as OPA builds it: folder, .tar.gz, or URL."}},
+		{name: "bundle", shape: &shape{form: textForm, want: "a path", doc: "A bundle as OPA builds it: a folder or .tar.gz."}},
 		{name: "verify", def: "need not be signed", shape: &shape{form: mapForm, doc: "How the bundle must be signed, as opa sign does.", keys: []key{
 			{name: "key", required: true, shape: filePath("The public key as PEM, or the shared secret.")},
 			{name: "keyID", def: "default", shape: text("Name of the key in the signature.")},

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -99,9 +100,12 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
 	var failed error
+	picture := console.NewTimeline(io.Discard, console.Options{Look: console.LookOf(c.stderr, c.getenv)})
 	watch := func(e journal.Event) {
 		if f.json {
 			failed = cmp.Or(failed, journal.Export(c.stdout, []journal.Event{e}))
+		} else {
+			picture.Event(e)
 		}
 	}
 	agent, more := agents.Build(ctx, p, agents.Options{
@@ -150,6 +154,9 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 	}
 	if e := result.Last.Err; e != nil {
 		c.sayLines(programError(e, file, string(text), reader))
+		if result.Status == engine.Refused && !f.json { // for the person at the terminal: the program is told the rules' ids alone
+			c.sayLines(strings.Split(strings.TrimSuffix(picture.Refused(), "\n"), "\n"))
+		}
 	}
 	if f.stats {
 		if err := c.stats(result.Last, compiled); err != nil {

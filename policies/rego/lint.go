@@ -182,6 +182,8 @@ func (x *linter) compare(field string, with *ast.Term, path string) {
 	hint := ""
 	if near := spec.Nearest(string(word), known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
+	} else if field == "input.call.tool" {
+		return // another agent's: the host's policies are for all of them
 	}
 	x.warn(position(with.Location, path), hint, "%q is none of %s: the condition never holds", string(word), what)
 }

@@ -40,9 +40,14 @@ func (t *Timeline) decided(e journal.Event, d journal.DecisionMade) {
 		if d.Kind == policies.KindObserve { // its line follows
 			return
 		}
+		var text strings.Builder
+		w := t.w
+		t.w = &text
 		t.entry(e.Call, bad, "refused", t.paint(strong, t.line(d.Tool, maxName)), t.paint(quiet, t.line(place(d.Site), maxName)))
 		t.rows(d, policies.Deny)
 		t.reasons(d)
+		t.w, t.refused = w, text.String()
+		t.print(t.refused)
 		t.stops = append(t.stops, stop{e.Call, t.line(d.Tool, maxName), t.some(d.Decision.Reasons), t.why(d)})
 	}
 }

@@ -53,6 +53,7 @@ type Timeline struct {
 	stops   []stop
 	waiting []stop
 	reads   *reads
+	refused string
 }
 
 // shown is something that the model was shown.
@@ -86,6 +87,10 @@ func (t *Timeline) Close() error {
 	t.begun = nil
 	return t.err
 }
+
+// Refused returns what was written of the last call that was refused: its arguments, the rules and what they say, and where the
+// values came from; "" if none was.
+func (t *Timeline) Refused() string { return t.refused }
 
 // Event renders the next event.
 func (t *Timeline) Event(e journal.Event) {

@@ -29,7 +29,7 @@ func isDeclaration(s *star.AssignStmt) bool {
 
 // declaration compiles one: it does nothing, but earlier programs could have bound the name.
 func (f *fcomp) declaration(s *star.AssignStmt) stmt {
-	if b := s.LHS.(*star.Ident).Binding.(*resolve.Binding); b.Scope == resolve.Global {
+	if b := s.LHS.(*star.Ident).Binding.(*resolve.Binding); b.Scope == resolve.Global && !f.again {
 		f.prog.binds[b.Index] = true
 	}
 	return nil
@@ -61,7 +61,9 @@ func (f *fcomp) store(e *star.CallExpr) expr {
 	i := b.Index
 	switch {
 	case b.Scope == resolve.Global && want == resolve.Global:
-		f.prog.binds[i] = true
+		if !f.again {
+			f.prog.binds[i] = true
+		}
 		return func(t *thread) val {
 			v := x(t)
 			t.storeCell(&t.cells[i].v, v, p)
@@ -102,6 +104,8 @@ func (t *thread) announceCell(v *val, via, full label.ID) {
 func (f *fcomp) setSlice(e *star.CallExpr) expr {
 	target, p := e.Args[0].(*star.SliceExpr), at(e.Lparen)
 	parts := []star.Expr{e.Args[1], target.X, target.Lo, target.Hi, target.Step}
+	f.judge(judgedKind, parts...)
+	f.judge(judgedShallow, e.Args[1], target.X)
 	exprs := make([]expr, len(parts))
 	for i, x := range parts {
 		if x != nil {

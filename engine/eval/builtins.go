@@ -105,7 +105,6 @@ func addPythonFunctions() {
 		}
 		return tupleVal(items, t.pc)
 	})
-	hidden(syntax.Raise, "...", runRaise)
 	hidden(syntax.Delete, "x, key", func(t *thread, c *call) val {
 		t.deleteIndex(c)
 		return noneVal(t.pc)
@@ -177,24 +176,6 @@ func (t *thread) unpacked(v val, before, after int) val {
 	return tupleVal(out, l)
 }
 
-// runRaise is raise: an error whose code is the name of its kind.
-func runRaise(t *thread, c *call) val {
-	kind := c.args[0].str()
-	l := t.shallow(c)
-	w := textWriter{t: t}
-	w.put(kind)
-	for i, v := range c.args[1:] {
-		if i == 0 {
-			w.put(": ")
-		} else {
-			w.put(", ")
-		}
-		l = t.join(l, t.deepLabel(v))
-		w.str(v)
-	}
-	panic(t.errorf(l, kind, "%s", w.end()))
-}
-
 // deleteIndex executes del x[key].
 func (t *thread) deleteIndex(c *call) {
 	x, y := c.args[0], c.args[1]
@@ -223,7 +204,7 @@ func (t *thread) deleteIndex(c *call) {
 			i += n
 		}
 		if y.k == kBig || i < 0 || i >= n {
-			panic(t.errorf(l, "range", "list index %s out of range [%d:%d]", t.short(y), -n, n-1))
+			panic(t.errorf(l, "range", "list index %s out of range [%d:%d]", t.short(y), -n, n-1).of("IndexError"))
 		}
 		t.mutable(o.iters, "delete from", x, t.at)
 		t.write(&o.st, x.lab, t.at)
@@ -277,7 +258,7 @@ func runRound(t *thread, c *call) val {
 		}
 		f := v.float()
 		if math.IsNaN(f) || math.IsInf(f, 0) {
-			panic(t.argError(c, "range", "cannot convert float %s to integer", formatFloat(f)))
+			panic(t.argError(c, "range", "cannot convert float %s to integer", formatFloat(f)).of(classOfNoInt(f)))
 		}
 		if f = math.RoundToEven(f); math.Abs(f) < 1<<62 {
 			return intVal(int64(f), l)
@@ -412,6 +393,11 @@ func runIsinstance(t *thread, c *call) val {
 		}
 		if want.k == kBuiltin && want.builtin().def.of != nil {
 			found = found || want.builtin().def.of(c.args[0])
+			continue
+		}
+		if class := classNamed(want); class != "" {
+			v := c.args[0]
+			found = found || v.isError() && isKind(v.errorClass(), class)
 			continue
 		}
 		match, ok := instances[name]

@@ -83,6 +83,7 @@ func (f *fcomp) call(e *star.CallExpr) expr {
 					arg.star = 2
 				}
 				a, plain = b.X, false
+				f.judge(judgedShallow, a)
 			}
 		case *star.BinaryExpr:
 			if b.Op == star.EQ {
@@ -96,14 +97,17 @@ func (f *fcomp) call(e *star.CallExpr) expr {
 	if dot, ok := unparen(e.Fn).(*star.DotExpr); ok {
 		return f.methodCall(dot, e, args, plain, p)
 	}
-	fn := f.expr(e.Fn)
-	slot := f.slots(1)
 	fixed := val{}
 	if id, ok := unparen(e.Fn).(*star.Ident); ok {
 		if b := id.Binding.(*resolve.Binding); b.Scope == resolve.Universal {
 			fixed = universe[id.Name]
 		}
 	}
+	if fixed.k == kUnbound {
+		f.judge(judgedKind, e.Fn)
+	}
+	fn := f.expr(e.Fn)
+	slot := f.slots(1)
 	if fixed.k == kBuiltin {
 		b := fixed.builtin()
 		if x := f.seek(b, e, p); x != nil {
@@ -145,6 +149,7 @@ func (f *fcomp) call(e *star.CallExpr) expr {
 
 // methodCall compiles x.name(…) without making the bound method.
 func (f *fcomp) methodCall(dot *star.DotExpr, e *star.CallExpr, args []callArg, plain bool, p pos) expr {
+	f.judge(judgedFields, dot.X)
 	x, name, np := f.expr(dot.X), dot.Name.Name, at(dot.Name.NamePos)
 	slot := f.slots(1)
 	lookup := methodsNamed(name)
@@ -544,7 +549,11 @@ func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
 		t.refuel()
 	}
 	var r val
-	if fn.code.body(t) == sigReturn {
+	body := fn.code.body
+	if len(t.trials) > 0 {
+		body = watchedBody
+	}
+	if body(t) == sigReturn {
 		r, t.ret = t.ret, val{}
 		r.lab = t.join(r.lab, t.pc)
 	} else {
@@ -590,6 +599,9 @@ func (t *thread) native(b *builtin, recv val, via label.ID, args []val, kw []kwa
 	at := t.at
 	t.at = p
 	c.def, c.recv, c.args, c.kw, c.star, c.pos = def, recv, args, kw, star, p
+	if len(t.trials) > 0 {
+		t.checkCall(c, via)
+	}
 	pushed := 0
 	if def.params != nil && (len(kw) > 0 || len(args) != len(def.params)) {
 		frame := t.push(len(def.params))

@@ -118,6 +118,8 @@ func namesOf(v val) []string {
 	switch c := ofClass(v); {
 	case v.k == kModule:
 		return v.module().names()
+	case v.isError():
+		return v.record().names[1:]
 	case v.k == kStruct:
 		return v.record().names
 	case v.k == kBuiltin && v.builtin().def.attrs != nil:

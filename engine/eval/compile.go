@@ -22,12 +22,13 @@ type Program struct {
 	File   string
 	Digest string // "sha256:…" of the text
 
-	main    *funcode
-	funcs   []*funcode // every function, by index; a function value is (program, index, cells)
-	globals []string   // names of the module's globals, by index
-	binds   []bool     // whether this program can bind the global
-	names   []string   // of predeclared values (tools, inputs), by index
-	bytes   int64      // about what all of it takes
+	main     *funcode
+	funcs    []*funcode // every function, by index; a function value is (program, index, cells)
+	globals  []string   // names of the module's globals, by index
+	binds    []bool     // whether this program can bind the global
+	names    []string   // of predeclared values (tools, inputs), by index
+	bytes    int64      // about what all of it takes
+	compiler *compiler  // for functions that are compiled once more, see [funcode.watched]
 	// What it was compiled from, so that a snapshot can say so: its text, and those of the names it asked for
 	// that there were, sorted: bound by earlier programs, and given.
 	src            string
@@ -60,6 +61,10 @@ type funcode struct {
 	arms  []star.Expr // of branches that are expressions
 	once  sync.Once
 	does  effects // see [funcode.effects]
+
+	locals  int // of a frame, the temporaries follow
+	twice   sync.Once
+	telling stmt // see [funcode.watched]
 }
 
 // capture says where a closure finds a cell when it is made.
@@ -136,13 +141,14 @@ func compile(file string, src []byte, env Env, asked *[]answer) (*Program, error
 		File: file, Digest: "sha256:" + hex.EncodeToString(sum[:]), src: string(src),
 		earlier: slices.Sorted(maps.Keys(earlier)), given: slices.Sorted(maps.Keys(given)),
 	}
-	c := &compiler{prog: p, pre: map[string]int{}}
+	c := &compiler{prog: p, pre: map[string]int{}, codes: map[*resolve.Function]*funcode{}}
+	p.compiler = c
 	mod := f.Module.(*resolve.Module)
 	for _, g := range mod.Globals {
 		p.globals = append(p.globals, g.First.Name)
 	}
 	p.binds = make([]bool, len(p.globals))
-	p.main = &funcode{prog: p, name: "<toplevel>", pos: pos{1, 1}, plain: true, stmts: f.Stmts}
+	p.main = &funcode{prog: p, name: "<toplevel>", pos: pos{1, 1}, plain: true, stmts: f.Stmts, locals: len(mod.Locals)}
 	p.funcs = append(p.funcs, p.main)
 	fc := &fcomp{compiler: c, code: p.main, base: len(mod.Locals)}
 	for i, b := range mod.Locals {
@@ -172,9 +178,10 @@ func (p *Program) Globals() []string {
 
 // compiler compiles one program.
 type compiler struct {
-	prog *Program
-	pre  map[string]int
-	errs syntax.Errors
+	prog  *Program
+	pre   map[string]int
+	codes map[*resolve.Function]*funcode
+	errs  syntax.Errors
 }
 
 func (c *compiler) errorf(p star.Position, hint, format string, args ...any) {
@@ -190,6 +197,10 @@ type fcomp struct {
 	need int // temporaries needed by what is being compiled, so far
 	last int // temporaries needed by the operand compiled last
 	most int // temporaries needed by any statement so far
+
+	watch  bool // what is being compiled tells of its checks, see [thread.check]
+	again  bool // the function was compiled before
+	judges map[star.Expr]judged
 
 	path, deepest int64 // bytes of Go's stack on the way to what is being compiled, and on the longest way so far
 }
@@ -223,6 +234,10 @@ func stackOf(n star.Node) int64 {
 		return 384
 	case *star.WhileStmt:
 		return 256
+	case *star.IfStmt:
+		if specialName(n.Cond) == syntax.Try {
+			return tryStack
+		}
 	}
 	return 192
 }
@@ -230,23 +245,33 @@ func stackOf(n star.Node) int64 {
 // programBytes is about what a compiled program takes, a test measures it: its text, up to three times, its tree,
 // what was compiled of it, and the effects of its functions, which are worked out when they are needed.
 func programBytes(f *star.File, size, funcs int) int64 {
-	n := 3*int64(size) + 1300*int64(funcs)
+	n := 3*int64(size) + 1480*int64(funcs)
+	tries := false
 	star.Walk(f, func(node star.Node) bool {
 		switch node := node.(type) {
 		case nil:
 			return false
-		case *star.IfStmt, *star.ForStmt, *star.WhileStmt, *star.CondExpr, *star.Comprehension:
+		case *star.IfStmt:
 			n += 474
+			if specialName(node.Cond) == syntax.Try {
+				n += 400
+				tries = true
+			}
+		case *star.ForStmt, *star.WhileStmt, *star.CondExpr, *star.Comprehension:
+			n += 520
 		case *star.BinaryExpr:
 			if node.Op == star.AND || node.Op == star.OR {
-				n += 424
+				n += 440
 			}
 		case star.Stmt:
-			n += 141
+			n += 168
 		}
 		n += 150
 		return true
 	})
+	if tries { // functions may be compiled once more
+		n *= 2
+	}
 	return n
 }
 
@@ -259,44 +284,21 @@ func start(n star.Node) pos {
 
 // function compiles a def or lambda and returns an expression that makes the closure.
 func (f *fcomp) function(fn *resolve.Function) expr {
-	code := &funcode{
-		prog: f.prog, index: len(f.prog.funcs), name: fn.Name, pos: at(fn.Pos),
-		varargs: fn.HasVarargs, kwargs: fn.HasKwargs, kwonly: fn.NumKwonlyParams, stmts: fn.Body,
-	}
-	f.prog.funcs = append(f.prog.funcs, code)
-	var defaults []expr
-	seenDefault := false
-	for _, p := range fn.Params {
-		switch p := p.(type) {
-		case *star.Ident:
-			code.nparams++
-			if seenDefault { // keyword-only and required, after an optional one
-				defaults = append(defaults, nil)
-			}
-		case *star.BinaryExpr:
-			code.nparams++
-			seenDefault = true
-			defaults = append(defaults, f.expr(p.Y))
-		case *star.UnaryExpr:
+	code := f.codes[fn]
+	known := code != nil
+	if !known {
+		code = &funcode{
+			prog: f.prog, index: len(f.prog.funcs), name: fn.Name, pos: at(fn.Pos),
+			varargs: fn.HasVarargs, kwargs: fn.HasKwargs, kwonly: fn.NumKwonlyParams, stmts: fn.Body, locals: len(fn.Locals),
 		}
+		f.prog.funcs = append(f.prog.funcs, code)
+		f.codes[fn] = code
 	}
-	code.optional = len(defaults)
-	for _, b := range fn.Locals[:code.nparams+count(code.varargs)+count(code.kwargs)] {
-		code.params = append(code.params, b.First.Name)
+	defaults := f.defaults(fn)
+	if !known {
+		code.optional = len(defaults)
+		f.define(code, fn)
 	}
-	code.plain = !code.varargs && !code.kwargs && code.kwonly == 0
-	for i, b := range fn.Locals {
-		if b.Scope == resolve.Cell {
-			code.cells = append(code.cells, i)
-		}
-	}
-	for _, b := range fn.FreeVars {
-		code.free = append(code.free, capture{b.Scope == resolve.Free, b.Index})
-	}
-	fc := &fcomp{compiler: f.compiler, code: code, base: len(fn.Locals)}
-	code.body = fc.block(fn.Body, nil, nil)
-	code.nslots, code.stack = fc.base+fc.most, fc.stackBytes()
-	code.entry = 1 + int64(code.nslots)/16 + int64(len(code.cells))/2
 
 	first := f.slots(len(defaults))
 	bytes, captured := functionBytes(len(defaults), len(code.free)), int64(len(code.free))/4
@@ -330,6 +332,48 @@ func (f *fcomp) function(fn *resolve.Function) expr {
 		}
 		return funcVal(fn, t.pc)
 	}
+}
+
+// defaults compiles the defaults of a function's parameters.
+func (f *fcomp) defaults(fn *resolve.Function) []expr {
+	var out []expr
+	for _, p := range fn.Params {
+		switch p := p.(type) {
+		case *star.Ident:
+			if len(out) > 0 { // keyword-only and required, after an optional one
+				out = append(out, nil)
+			}
+		case *star.BinaryExpr:
+			out = append(out, f.expr(p.Y))
+		}
+	}
+	return out
+}
+
+// define compiles the body of a function.
+func (f *fcomp) define(code *funcode, fn *resolve.Function) {
+	for _, p := range fn.Params {
+		switch p.(type) {
+		case *star.Ident, *star.BinaryExpr:
+			code.nparams++
+		}
+	}
+	for _, b := range fn.Locals[:code.nparams+count(code.varargs)+count(code.kwargs)] {
+		code.params = append(code.params, b.First.Name)
+	}
+	code.plain = !code.varargs && !code.kwargs && code.kwonly == 0
+	for i, b := range fn.Locals {
+		if b.Scope == resolve.Cell {
+			code.cells = append(code.cells, i)
+		}
+	}
+	for _, b := range fn.FreeVars {
+		code.free = append(code.free, capture{b.Scope == resolve.Free, b.Index})
+	}
+	fc := &fcomp{compiler: f.compiler, code: code, base: len(fn.Locals)}
+	code.body = fc.block(fn.Body, nil, nil)
+	code.nslots, code.stack = fc.base+fc.most, fc.stackBytes()
+	code.entry = 1 + int64(code.nslots)/16 + int64(len(code.cells))/2
 }
 
 func count(b bool) int {

@@ -140,7 +140,7 @@ func addContainerMethods() {
 		t.mutable(d.iters, "delete from", c.recv, t.at)
 		i := d.first()
 		if i < 0 {
-			panic(t.argError(c, "empty", "empty dict"))
+			panic(t.argError(c, "empty", "empty dict").of("KeyError"))
 		}
 		w := t.join(t.write(&d.st, c.recv.lab, t.at), t.shallow(c))
 		k := d.ents[i].k
@@ -251,9 +251,9 @@ func listPop(t *thread, c *call) val {
 			i = c.args[0].n
 		}
 		if n == 0 {
-			panic(t.argError(c, "range", "index %d out of range: empty list", i))
+			panic(t.argError(c, "range", "index %d out of range: empty list", i).of("IndexError"))
 		}
-		panic(t.argError(c, "range", "list index %d out of range [%d:%d]", i, -n, n-1))
+		panic(t.argError(c, "range", "list index %d out of range [%d:%d]", i, -n, n-1).of("IndexError"))
 	}
 	t.mutable(o.iters, "pop from", c.recv, t.at)
 	w := t.join(t.write(&o.st, c.recv.lab, t.at), il)
@@ -474,7 +474,7 @@ func addSetMethods() {
 		t.mutable(d.iters, "delete from", c.recv, t.at)
 		i := d.first()
 		if i < 0 {
-			panic(t.argError(c, "empty", "empty set"))
+			panic(t.argError(c, "empty", "empty set").of("KeyError"))
 		}
 		w := t.join(t.write(&d.st, c.recv.lab, t.at), t.shallow(c))
 		k := d.ents[i].k

@@ -85,6 +85,9 @@ func (t *thread) exportAt(v val, depth int, root val) value.Value {
 			return true
 		})
 	case kStruct:
+		if v.isError() {
+			panic(t.errorf(t.deepLabel(root), "not-data", "a %s cannot leave the program: only plain data can", v.typeName()).hint("str(e) is its message"))
+		}
 		t.checkDepth(depth)
 		r := v.record()
 		out.Kind, out.Structure = value.Record, label.Bottom()

@@ -66,8 +66,15 @@ func (t *thread) refused(e *CallError) *Error {
 	if text == "" {
 		text = e.Code
 	}
+	class := classOfAnswer[e.Code]
+	switch {
+	case e.Deny:
+		class = "Denied"
+	case class == "":
+		class = "ToolError"
+	}
 	return &Error{
-		Status: status, Code: e.Code, Text: text, Hint: e.Hint, pos: t.at,
+		Status: status, class: class, Code: e.Code, Text: text, Hint: e.Hint, pos: t.at,
 		lab: t.join(t.tab.Intern(e.Label), t.pc), final: e.Final || e.Wait,
 	}
 }
@@ -131,9 +138,14 @@ func (t *thread) callTool(c *call, caught **Error) val {
 			*caught = e
 			return noneVal(e.lab)
 		}
+		t.check(e.lab)
 		panic(e)
 	}
-	return t.answer(r.Value)
+	v := t.answer(r.Value)
+	if caught == nil {
+		t.check(t.join(l, v.lab)) // that it did not fail is known to those who may know that there is a result
+	}
+	return v
 }
 
 // answer imports what a call returned, under the pc.
@@ -355,7 +367,12 @@ func (t *thread) plain(v val) bool {
 			return false
 		}
 		t.todo.push(v)
-	case kTuple, kList, kDict, kSet, kStruct, kDeque:
+	case kStruct:
+		if v.isError() {
+			return false
+		}
+		t.todo.push(v)
+	case kTuple, kList, kDict, kSet, kDeque:
 		t.todo.push(v)
 	}
 	return true

@@ -19,6 +19,7 @@ func addSpecials() {
 	specials[syntax.Chain] = (*fcomp).chain
 	specials[syntax.Generator] = (*fcomp).generator
 	addAssignments()
+	addTry()
 	for name := range specials {
 		universe[name] = noneVal(label.BottomID)
 	}
@@ -30,6 +31,10 @@ func addSpecials() {
 // chain is a branch on each of its comparisons, as a < b and b < c is.
 func (f *fcomp) chain(e *star.CallExpr) expr {
 	first := e.Args[0].(*star.BinaryExpr)
+	f.judge(judgedDeep, first.X, first.Y)
+	for _, a := range e.Args[1:] {
+		f.judge(judgedDeep, a.(*star.UnaryExpr).X)
+	}
 	x, y := f.expr(first.X), f.expr(first.Y)
 	ops := []star.Token{first.Op}
 	places := []pos{at(first.OpPos)}
@@ -103,6 +108,9 @@ func (f *fcomp) fstring(e *star.CallExpr) expr {
 		if !ok {
 			parts = append(parts, fpart{text: a.(*star.Literal).Value.(string)})
 			continue
+		}
+		if spec, ok := field.List[2].(*star.Literal); !ok || spec.Value.(string) != "" {
+			f.judge(judgedDeep, field.List[0], field.List[2])
 		}
 		p := fpart{x: f.expr(field.List[0]), conv: field.List[1].(*star.Literal).Value.(string), p: start(field.List[0])}
 		if lit, ok := field.List[2].(*star.Literal); !ok || lit.Value.(string) != "" {

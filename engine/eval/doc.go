@@ -20,6 +20,7 @@
 //	call.go      functions and builtins [pc.4]
 //	crossing.go  calls of the host, endorsements, the record of calls [call.*, pc.6]
 //	ops.go, compare.go, slice.go  reading, comparing, indexing [flow.2]
+//	try.go, watch.go  errors that are caught, and those that might have been [try.*]
 //
 // # Budgets
 //
@@ -35,5 +36,6 @@
 //	convert.go            values in and out
 //	permit.go             which builtins policy has permitted
 //	session.go, errors.go sessions and how programs end
+//	exceptions.go         the classes of errors, and errors as values
 //	snapshot.go, restore.go   a session as bytes, and made again from them
 package eval

@@ -48,9 +48,17 @@ type Error struct {
 	Detail string
 
 	lab   label.ID
-	final bool // cannot be caught
-	pos   pos
-	done  *value.Value // of done(value)
+	final bool   // cannot be caught
+	class string // "" if the code says it
+
+	raised   val      // as a value, once a program has it
+	apart    bool     // what was raised has labels of its own
+	happened label.ID // then that of the fact
+	passed   bool     // it has just left a try that has no handler for it
+	within   label.ID // then the label of that
+	placed   bool     // where it was is filled in
+	pos      pos
+	done     *value.Value // of done(value)
 }
 
 // Error returns "file:line:col: text" and, on lines of their own, the hint and the advice, if any.

@@ -13,7 +13,7 @@ func (f *fcomp) expr(e star.Expr) expr {
 	defer f.within(e)()
 	before := f.need
 	f.need = 0
-	x := f.expression(e)
+	x := f.told(e, f.expression(e))
 	f.last = f.need
 	f.need = max(before, f.last)
 	return x
@@ -53,6 +53,8 @@ func (f *fcomp) expression(e star.Expr) expr {
 	case *star.BinaryExpr:
 		return f.binary(e)
 	case *star.IndexExpr:
+		f.judge(judgedShallow, e.X)
+		f.judge(judgedDeep, e.Y)
 		x, y, p := f.expr(e.X), f.expr(e.Y), at(e.Lbrack)
 		if l, ok := unparen(e.Y).(*star.Literal); ok {
 			if k := literal(l); k.k == kString {
@@ -71,6 +73,14 @@ func (f *fcomp) expression(e star.Expr) expr {
 				return stringVal(pythonTypeName(v.str()), v.lab)
 			}
 		}
+		if e.Name.Name == "__class__" { // as type(x)
+			x := f.expr(e.X)
+			return func(t *thread) val {
+				v := x(t)
+				return stringVal(v.typeName(), v.lab)
+			}
+		}
+		f.judge(judgedFields, e.X)
 		x, name, p := f.expr(e.X), e.Name.Name, at(e.Name.NamePos)
 		return func(t *thread) val { return t.attr(x(t), name, p) }
 	case *star.CallExpr:
@@ -95,7 +105,7 @@ func (f *fcomp) ident(id *star.Ident) expr {
 		return func(t *thread) val {
 			v := t.locals[i]
 			if v.k == kUnbound {
-				panic(t.fail(p, v.lab, "unbound", "local variable %s referenced before assignment", name).hint(unboundHint))
+				panic(t.fail(p, v.lab, "unbound", "local variable %s referenced before assignment", name).of("UnboundLocalError").hint(unboundHint))
 			}
 			v.lab = t.join(v.lab, t.pc)
 			return v
@@ -125,7 +135,7 @@ func (t *thread) load(v val, what, name string, p pos) val {
 	if v.k == kUnbound {
 		e := t.fail(p, v.lab, "unbound", "%s %s referenced before assignment", what, name)
 		if what == "local variable" {
-			e.hint(unboundHint)
+			e.of("UnboundLocalError").hint(unboundHint)
 		}
 		panic(e)
 	}
@@ -250,6 +260,7 @@ func (f *fcomp) dict(e *star.DictExpr) expr {
 	pairs := make([]pair, len(e.List))
 	for i, x := range e.List {
 		d := x.(*star.DictEntry)
+		f.judge(judgedDeep, d.Key)
 		pairs[i] = pair{f.expr(d.Key), f.expr(d.Value), at(d.Colon)}
 	}
 	slot := f.slots(2)
@@ -309,6 +320,9 @@ func (f *fcomp) compareCond(e *star.BinaryExpr) cond {
 	case star.EQL, star.NEQ, star.LT, star.LE, star.GT, star.GE:
 	default:
 		return nil
+	}
+	if op != star.EQL && op != star.NEQ {
+		f.judge(judgedDeep, e.X, e.Y)
 	}
 	x, y, p := f.expr(e.X), f.expr(e.Y), at(e.OpPos)
 	if !leaf(e.Y) {
@@ -383,6 +397,7 @@ func (f *fcomp) unary(e *star.UnaryExpr) expr {
 			return boolVal(!ok, t.join(l, t.pc))
 		}
 	}
+	f.judge(judgedKind, e.X)
 	x := f.expr(e.X)
 	switch op := e.Op; op {
 	case star.MINUS:
@@ -418,8 +433,14 @@ func (f *fcomp) binary(e *star.BinaryExpr) expr {
 		}
 	case star.IN, star.NOT_IN:
 		e = withTypes(e)
+		f.judge(judgedDeep, e.X)
+		f.judge(judgedKind, e.Y)
 		x, y := f.expr(e.X), f.expr(e.Y)
 		return f.pair(x, y, e.Y, func(t *thread, a, b val) val { return t.in(op == star.NOT_IN, a, b, p) })
+	}
+	f.judge(judgedKind, e.X, e.Y)
+	if op == star.PERCENT { // of a text: what is put into it
+		f.judge(judgedDeep, e.Y)
 	}
 	if op == star.PLUS {
 		if parts := summands(e); len(parts) > 2 {
@@ -442,6 +463,7 @@ func (f *fcomp) binary(e *star.BinaryExpr) expr {
 
 func (f *fcomp) slice(e *star.SliceExpr) expr {
 	parts := []star.Expr{e.X, e.Lo, e.Hi, e.Step}
+	f.judge(judgedKind, parts...)
 	exprs := make([]expr, 4)
 	for i, x := range parts {
 		if x != nil {
@@ -470,6 +492,7 @@ func (f *fcomp) slice(e *star.SliceExpr) expr {
 func (f *fcomp) comprehension(e *star.Comprehension) expr {
 	var slot int // of the container being made, and of a key
 	first := e.Clauses[0].(*star.ForClause)
+	f.judgeClauses(e)
 	source := f.expr(first.X)
 	var add func(t *thread)
 	switch body := e.Body.(type) {

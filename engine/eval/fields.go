@@ -150,7 +150,7 @@ func (f *formatter) lookup(name string) val {
 		}
 		f.used = numbersAuto
 		if f.next >= len(args) {
-			panic(f.fail("tuple index out of range: %d positional arguments, and more fields", len(args)))
+			panic(f.fail("tuple index out of range: %d positional arguments, and more fields", len(args)).of("IndexError"))
 		}
 		f.next++
 		return args[f.next-1]
@@ -161,7 +161,7 @@ func (f *formatter) lookup(name string) val {
 		}
 		f.used = numbersManual
 		if i >= len(args) {
-			panic(f.fail("tuple index out of range: %d positional arguments, and a field %d", len(args), i))
+			panic(f.fail("tuple index out of range: %d positional arguments, and a field %d", len(args), i).of("IndexError"))
 		}
 		return args[i]
 	}
@@ -180,7 +180,7 @@ func (f *formatter) lookup(name string) val {
 		panic(f.fail("element syntax a[i] is not supported in replacement fields: %s", clip(name)).
 			advise("give what the field is to show as an argument of its own"))
 	}
-	panic(f.fail("keyword %s not found%s", clip(name), nearest(name, names)))
+	panic(f.fail("keyword %s not found%s", clip(name), nearest(name, names)).of("KeyError"))
 }
 
 // decimal reads an index, which may have leading zeros.

@@ -191,6 +191,10 @@ func (w *textWriter) str(v val) {
 		w.put(v.str())
 		return
 	}
+	if v.isError() {
+		w.message(v)
+		return
+	}
 	w.write(v)
 }
 

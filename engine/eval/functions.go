@@ -207,7 +207,7 @@ func (t *thread) updateFrom(c *call, out, from val) {
 			panic(t.badArg(c, "dictionary update sequence element #%d has unknown length (%s)", i, e.typeName()))
 		}
 		if n := t.counted(e); n != 2 {
-			panic(t.badArg(c, "dictionary update sequence element #%d has length %d, want 2", i, n))
+			panic(t.badArg(c, "dictionary update sequence element #%d has length %d, want 2", i, n).of("ValueError"))
 		}
 		pair, _ := t.iterate(e)
 		k, _ := pair.next(t)

@@ -25,7 +25,7 @@ func (f *fcomp) operand(e star.Expr, x expr) operand {
 	o := operand{x: x, local: -1, leaf: leaf(e)}
 	switch e := unparen(e).(type) {
 	case *star.Ident:
-		if b := e.Binding.(*resolve.Binding); b.Scope == resolve.Local {
+		if b := e.Binding.(*resolve.Binding); b.Scope == resolve.Local && !f.watch {
 			o.local = b.Index
 		}
 	case *star.Literal:
@@ -136,6 +136,7 @@ func summands(e star.Expr) []summand {
 func (f *fcomp) sum(parts []summand) expr {
 	exprs := make([]expr, len(parts))
 	for i, s := range parts {
+		f.judge(judgedKind, s.e)
 		exprs[i] = f.expr(s.e)
 	}
 	slot := f.slots(len(parts))

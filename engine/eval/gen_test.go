@@ -14,6 +14,7 @@ import (
 //	@X  is a variable of type X that may be assigned to
 //	#X  is a plain name of type X, the same one throughout the template
 //	`   is a block
+//	?   is a block with a statement in it that may end in an error
 //
 // and the types are
 //
@@ -81,7 +82,7 @@ func parseTemplate(s string) template {
 	from := 0
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
-		case '`':
+		case '`', '?':
 			out = append(out, part{text: s[from:i], kind: c})
 			from = i + 1
 			if i+1 < len(s) && s[i+1] == '\n' {
@@ -188,6 +189,19 @@ func (g *gen) fill(t template) {
 			}
 			g.block(1 + g.IntN(3))
 			g.loop = loop
+		case '?':
+			was := g.indent
+			g.indent += "  "
+			g.depth++
+			if g.chance(30) {
+				g.stmt()
+			}
+			g.ender()
+			for g.chance(40) {
+				g.stmt()
+			}
+			g.depth--
+			g.indent = was
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestErrorsSayWhatToDoInstead(t *testing.T) {
 		{"a text compared with a number", "'10' < 9", "string < int not implemented", "make both numbers, int(x) or float(x), or both strings, str(x)"},
 		{"sorting dicts", "sorted([{}, {1: 1}])", "sorted: dict < dict not implemented", "sort by something that has an order: sorted(xs, key = lambda x: …)"},
 		{"a list as a key", "{[1]: 2}", "unhashable type: list", "a key must not change: use tuple(x)"},
-		{"a field of a module", "json.encod('{}')", "json has no .encod (did you mean .encode?)", "json has decode, dumps, encode, encode_indent, indent, loads"},
+		{"a field of a module", "json.encod('{}')", "json has no .encod (did you mean .encode?)", "json has JSONDecodeError, decode, dumps, encode, encode_indent, indent, loads"},
 		{"a key that is missing", "{}['a']", `key "a" not in dict`, "d.get(key) is None where the key is missing, d.get(key, default) the default"},
 		{"a local before its assignment", "n = 0\ndef f():\n  n += 1\nf()", "local variable n referenced before assignment", "a function that assigns to a name has it for its own, everywhere in it: say global or nonlocal first, or return the new value"},
 		{"a change within a loop", "d = {1: 2}\nfor k in d: d.pop(k)", "pop: cannot delete from hash table during iteration", "iterate over a copy: for x in list(xs)"},

@@ -120,7 +120,7 @@ func (e *jsonWriter) fail(format string, args ...any) *Error {
 	}
 	err := e.w.t.argError(e.c, "json", at.String()+format, args...)
 	err.lab = e.w.t.join(err.lab, e.l)
-	return err
+	return err.of("TypeError")
 }
 
 func (e *jsonWriter) write(v val) {
@@ -145,6 +145,9 @@ func (e *jsonWriter) write(v val) {
 		e.dict(v)
 		e.leave(v.dict().live, '}')
 	case kStruct:
+		if v.isError() {
+			panic(e.fail("cannot encode %s as JSON", v.typeName()))
+		}
 		e.enter(v)
 		w.put("{")
 		r := v.record()

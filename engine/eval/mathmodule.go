@@ -54,7 +54,7 @@ func mathModule() *module {
 			}
 			x := f(c.real(t, 0))
 			if math.IsNaN(x) || math.IsInf(x, 0) {
-				panic(t.argError(c, "range", "cannot convert float %s to integer", formatFloat(x)))
+				panic(t.argError(c, "range", "cannot convert float %s to integer", formatFloat(x)).of(classOfNoInt(x)))
 			}
 			i, _ := big.NewFloat(x).Int(nil)
 			return t.bigResult(i, t.shallow(c))

@@ -232,6 +232,8 @@ func TestProgramsAreCountedAsWhatTheyTake(t *testing.T) {
 		"attributes": "x = 1\n" + many("x.a.b.c\n", 15000), "loops": many("for a in []: pass\n", 20000), "ands": many("x = 1 and 1 and 1 and 1 and 1\n", 12000),
 		"conditions": many("x = 1 if 1 else 1\n", 15000), "indexes": "x = 1\n" + many("x[1][1]\n", 15000), "slices": "x = 1\n" + many("x[1:1]\n", 20000),
 		"augmented": "x = 1\n" + many("x += 1\n", 30000), "unpackings": many("a, b = 1, 2\n", 20000), "methods": "x = []\n" + many("x.append(1)\n", 20000),
+		"tries": many("try: x = 1\nexcept ValueError as e: x = 2\n", 6000), "tries in functions": "def f(x):\n" + many(" try: return x.a(1) + x\n except: x = 1\n finally: x = x + 2\n", 5000),
+		"functions beside a try": "try: x = 1\nexcept: x = 2\n" + many("def f%d(x): return x.a[1] + 1\n", 8000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := heapAlloc()
@@ -241,6 +243,9 @@ func TestProgramsAreCountedAsWhatTheyTake(t *testing.T) {
 			}
 			for _, f := range p.funcs {
 				f.effects()
+				if strings.Contains(src, "try:") {
+					f.watched()
+				}
 			}
 			took := heapAlloc() - before
 			runtime.KeepAlive(p)

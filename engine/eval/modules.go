@@ -55,7 +55,7 @@ func runReduce(t *thread, c *call) val {
 	case c.has(2):
 		slot.items[0] = c.args[2]
 	case len(items) == 0:
-		panic(t.argError(c, "empty", "empty iterable with no initial value").hint("give the value to begin with: reduce(f, xs, 0)"))
+		panic(t.argError(c, "empty", "empty iterable with no initial value").of("TypeError").hint("give the value to begin with: reduce(f, xs, 0)"))
 	default:
 		slot.items[0], items = items[0], items[1:]
 	}

@@ -136,7 +136,7 @@ func runInt(t *thread, c *call) val {
 		case math.IsNaN(f):
 			panic(t.argError(c, "range", "cannot convert float NaN to integer"))
 		case math.IsInf(f, 0):
-			panic(t.argError(c, "range", "cannot convert float infinity to integer"))
+			panic(t.argError(c, "range", "cannot convert float infinity to integer").of("OverflowError"))
 		case math.Abs(f) < 1<<62:
 			return intVal(int64(f), l)
 		}
@@ -151,7 +151,7 @@ func runInt(t *thread, c *call) val {
 func (t *thread) parseInt(c *call, v val, base int, l label.ID) val {
 	s := t.trimmed(v.str())
 	if len(s) > 2*maxIntBits { // zeros in front count
-		panic(t.argError(c, "too-large", "int literal of %d bytes; the longest has %d", len(s), 2*maxIntBits))
+		panic(t.argError(c, "too-large", "int literal of %d bytes; the longest has %d", len(s), 2*maxIntBits).of("ValueError"))
 	}
 	t.charge(int64(len(s)) / 16)
 	bad := func() *Error {

@@ -166,6 +166,9 @@ func (t *thread) attr(x val, name string, p pos) val {
 		if i, ok := slices.BinarySearch(r.names, name); ok {
 			return r.items[i].with(t.join(t.join(r.items[i].lab, x.lab), t.pc))
 		}
+		if x.isError() {
+			panic(t.fail(p, x.lab, "no-field", "%s has no .%s", x.typeName(), name).hint("str(e) is its message, e.args what it was made of"))
+		}
 		panic(t.fail(p, x.lab, "no-field", "struct has no .%s field%s", name, nearestField(name, r.names)))
 	}
 	if x.k == kBuiltin {
@@ -260,9 +263,9 @@ func (t *thread) index(x, y val, p pos) val {
 	}
 	n := t.length(x)
 	if n == 0 {
-		panic(t.fail(p, l, "range", "index %s out of range: empty %s", t.short(y), x.typeName()))
+		panic(t.fail(p, l, "range", "index %s out of range: empty %s", t.short(y), x.typeName()).of("IndexError"))
 	}
-	panic(t.fail(p, l, "range", "%s index %s out of range [%d:%d]", x.typeName(), t.short(y), -n, n-1))
+	panic(t.fail(p, l, "range", "%s index %s out of range [%d:%d]", x.typeName(), t.short(y), -n, n-1).of("IndexError"))
 }
 
 // element returns an element of an immutable sequence, with its own label alone.
@@ -295,7 +298,7 @@ func (t *thread) setIndex(x, y, v val, p pos) {
 			i += n
 		}
 		if y.k == kBig || uint64(i) >= uint64(n) {
-			panic(t.fail(p, l, "range", "%s index %s out of range [%d:%d]", x.typeName(), t.short(y), -n, n-1))
+			panic(t.fail(p, l, "range", "%s index %s out of range [%d:%d]", x.typeName(), t.short(y), -n, n-1).of("IndexError"))
 		}
 		t.mutable(o.iters, "assign to element of", x.with(l), p) // where the index is not in range there is another error
 		w := t.under(t.write(&o.st, x.lab, p), y.lab)

@@ -45,7 +45,7 @@ type percenter struct {
 }
 
 func (f *percenter) fail(format string, args ...any) *Error {
-	return f.t.fail(f.p, f.t.join(f.l, f.t.deepLabel(f.arg)), "format", format, args...)
+	return f.t.fail(f.p, f.t.join(f.l, f.t.deepLabel(f.arg)), "format", format, args...).of("TypeError")
 }
 
 // take returns the next positional argument.
@@ -97,7 +97,7 @@ func (f *percenter) verb(s string) string {
 	if s != "" && s[0] == '(' {
 		end := strings.IndexByte(s[:min(len(s), chunkBytes)], ')')
 		if end < 0 {
-			panic(f.fail("incomplete format key"))
+			panic(f.fail("incomplete format key").of("ValueError"))
 		}
 		key := s[1:end]
 		s = s[end+1:]
@@ -107,7 +107,7 @@ func (f *percenter) verb(s string) string {
 		k := stringVal(key, label.BottomID)
 		i := f.t.find(f.arg.dict(), k, f.t.hash(k))
 		if i < 0 {
-			panic(f.fail("key not found: %s", clip(key)))
+			panic(f.fail("key not found: %s", clip(key)).of("KeyError"))
 		}
 		v, keyed = f.arg.dict().ents[i].v, true
 		f.next++
@@ -147,7 +147,7 @@ flags:
 	}
 	plain = plain && len(s) == len(rest)
 	if s == "" {
-		panic(f.fail("incomplete format"))
+		panic(f.fail("incomplete format").of("ValueError"))
 	}
 	if !keyed && strings.IndexByte("srdioxXeEfFgGc", s[0]) >= 0 {
 		v = f.take()
@@ -181,7 +181,7 @@ func (f *percenter) show(spec *fspec, s string, v val, zero, plain bool) {
 		}
 		x, ok := v.toFloat()
 		if !ok && v.k == kBig {
-			panic(f.fail("int too large to convert to float"))
+			panic(f.fail("int too large to convert to float").of("OverflowError"))
 		}
 		switch {
 		case !plain:
@@ -200,7 +200,7 @@ func (f *percenter) show(spec *fspec, s string, v val, zero, plain bool) {
 		switch v.k {
 		case kInt:
 			if v.n < 0 || v.n > utf8.MaxRune {
-				panic(f.fail("%%c format requires a valid Unicode code point, got %d", v.n))
+				panic(f.fail("%%c format requires a valid Unicode code point, got %d", v.n).of("OverflowError"))
 			}
 			r = rune(v.n)
 		case kString:
@@ -209,7 +209,7 @@ func (f *percenter) show(spec *fspec, s string, v val, zero, plain bool) {
 				panic(f.fail("%%c format requires a single-character string"))
 			}
 		case kBig:
-			panic(f.fail("%%c format requires a valid Unicode code point, got %s", f.t.short(v)))
+			panic(f.fail("%%c format requires a valid Unicode code point, got %s", f.t.short(v)).of("OverflowError"))
 		default:
 			panic(f.fail("%%c format requires int or single-character string, not %s", v.typeName()))
 		}
@@ -219,7 +219,7 @@ func (f *percenter) show(spec *fspec, s string, v val, zero, plain bool) {
 		w.put("%")
 	default:
 		r, _ := utf8.DecodeRuneInString(s)
-		panic(f.fail("unknown conversion %%%c", r).advise("there are %d %s %r %f %e %g %x %X %o %i %c, and %% for a percent sign"))
+		panic(f.fail("unknown conversion %%%c", r).of("ValueError").advise("there are %d %s %r %f %e %g %x %X %o %i %c, and %% for a percent sign"))
 	}
 }
 
@@ -238,9 +238,9 @@ func (f *percenter) integer(spec *fspec, verb byte, v val, zero bool) {
 		x := v.float()
 		switch {
 		case x != x:
-			panic(f.fail("%%%c format requires integer: cannot convert float NaN to integer", verb))
+			panic(f.fail("%%%c format requires integer: cannot convert float NaN to integer", verb).of("ValueError"))
 		case math.IsInf(x, 0):
-			panic(f.fail("%%%c format requires integer: cannot convert float infinity to integer", verb))
+			panic(f.fail("%%%c format requires integer: cannot convert float infinity to integer", verb).of("OverflowError"))
 		}
 		i, _ := new(big.Float).SetFloat64(x).Int(nil)
 		v = bigVal(i, v.lab)

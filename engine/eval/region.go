@@ -32,6 +32,7 @@ type region struct {
 	parts []extent // of the arms and of what may be skipped
 	exits exits    // ret, brk and cont, those that are themselves skipped included
 	calls bool     // something in it may reach the host
+	risks bool     // something in it may end in an error
 	cost  int64    // steps that announcing it takes
 
 	// Most branches bind a few locals and do nothing else that is to be announced.
@@ -42,7 +43,7 @@ type region struct {
 // region makes the region of a branch with the given arms.
 func (f *fcomp) region(p *place, arms ...star.Node) *region {
 	for _, n := range arms {
-		if e, ok := n.(star.Expr); ok {
+		if e, ok := n.(star.Expr); ok && !f.again {
 			f.code.arms = append(f.code.arms, e)
 		}
 	}
@@ -81,6 +82,7 @@ type effects struct {
 	callees []callee
 	stored  []ref // names of functions around, or of the program, that are bound
 	calls   int32 // how many things may reach the host
+	risks   int32 // how many may end in an error
 
 	marks  map[star.Node]mark // of statements, and of expressions that are arms
 	whole  mark               // of all of it
@@ -101,7 +103,7 @@ type callee struct {
 }
 
 // point is a place in a function's effects: how many of each kind come before it.
-type point struct{ names, changed, stored, callees, calls int32 }
+type point struct{ names, changed, stored, callees, calls, risks int32 }
 
 // extent is a part of a function's effects.
 type extent struct{ from, to point }
@@ -129,7 +131,7 @@ func (c *funcode) effects() *effects {
 }
 
 func (e *effects) point() point {
-	return point{int32(len(e.names)), int32(len(e.changed)), int32(len(e.stored)), int32(len(e.callees)), e.calls}
+	return point{int32(len(e.names)), int32(len(e.changed)), int32(len(e.stored)), int32(len(e.callees)), e.calls, e.risks}
 }
 
 // resolve works out the region, once.
@@ -152,6 +154,7 @@ func (r *region) resolve() {
 		r.cost = 1
 		for _, p := range r.parts {
 			r.calls = r.calls || p.from.calls != p.to.calls
+			r.risks = r.risks || p.from.risks != p.to.risks
 			r.cost += int64(p.to.names-p.from.names) + int64(p.to.changed-p.from.changed) + int64(p.to.stored-p.from.stored) + int64(p.to.callees-p.from.callees)
 		}
 		r.plain = r.isPlain()
@@ -253,6 +256,9 @@ func (r *region) skipped(x *exits) {
 func (e *effects) add(n star.Node) exits {
 	from := e.point()
 	var out exits
+	if risky(n) {
+		e.risks++
+	}
 	switch n := n.(type) {
 	case nil:
 	case *star.DefStmt:
@@ -453,6 +459,14 @@ var reaches = map[string]bool{
 // the pc flows there already.
 // It pushes cond, the condition's label with its sources, which the caller pops when the region is left.
 func (t *thread) announce(r *region, before, full, cond label.ID) {
+	t.announceEffects(r, before, full, cond)
+	if len(t.trials) > 0 && r.risks {
+		t.raiseTrials(full, cond)
+	}
+}
+
+// announceEffects is announce without regard to errors in the region.
+func (t *thread) announceEffects(r *region, before, full, cond label.ID) {
 	t.conds = append(t.conds, cond)
 	r.resolve()
 	t.burn(r.cost)
@@ -492,6 +506,9 @@ func (t *thread) announce(r *region, before, full, cond label.ID) {
 	x := r.exits
 	if x.ret {
 		t.fnpc = t.join(t.fnpc, full)
+		if len(t.guards) > 0 {
+			t.keepReturn(len(t.frames), full)
+		}
 	}
 	if n := len(t.loops); n > t.loopBase {
 		at := n - 1

@@ -50,6 +50,7 @@ func (f *fcomp) seek(b *builtin, e *star.CallExpr, p pos) expr {
 	}
 	s := &seeker{f: f, def: b.def}
 	first := c.Clauses[0].(*star.ForClause)
+	f.judgeClauses(c)
 	source, x := f.expr(first.X), f.expr(c.Body)
 	s.whole = f.region(nil, clauseArms(c)...)
 	cost := size(c.Body)
@@ -91,7 +92,7 @@ func (f *fcomp) seek(b *builtin, e *star.CallExpr, p pos) expr {
 		if out.k == kUnbound {
 			d := t.locals[s.slot+3]
 			if d.k == kUnbound {
-				panic(t.fail(p, out.lab, "empty", "next: there is no element").hint("next(xs, None) gives None instead"))
+				panic(t.fail(p, out.lab, "empty", "next: there is no element").of("StopIteration").hint("next(xs, None) gives None instead"))
 			}
 			out = d.with(t.join(d.lab, out.lab))
 		}

@@ -354,6 +354,16 @@ func (t *thread) finish(e *Error) *Error {
 		e.lab = t.everything()
 	}
 	e.Label = t.tab.Label(e.lab)
+	t.place(e)
+	return e
+}
+
+// place fills in where an error is, and the calls that led there, before they are left.
+func (t *thread) place(e *Error) {
+	if e.placed {
+		return
+	}
+	e.placed = true
 	var stack []Site
 	for i, a := range t.frames {
 		if i == 0 {
@@ -369,7 +379,6 @@ func (t *thread) finish(e *Error) *Error {
 		}
 		e.Site = t.fn.site(at)
 	}
-	return e
 }
 
 func (fn *function) site(p pos) Site {

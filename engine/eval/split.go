@@ -24,7 +24,7 @@ func (t *thread) split(c *call, right bool) val {
 		}
 		sep := c.args[0].str()
 		if sep == "" {
-			panic(t.argError(c, "argument", "empty separator").advise("list(s.elems()) gives the characters of s"))
+			panic(t.argError(c, "argument", "empty separator").of("ValueError").advise("list(s.elems()) gives the characters of s"))
 		}
 		t.splitOn(c, sep, limit, right, l)
 	case right && limit < math.MaxInt64:

@@ -5,6 +5,7 @@ import (
 	star "go.starlark.net/syntax"
 
 	"callgate/engine/label"
+	"callgate/engine/syntax"
 )
 
 // stmt compiles a statement; nil means that it does nothing.
@@ -28,6 +29,9 @@ func (f *fcomp) stmt(s star.Stmt, p *place) stmt {
 		}
 		return f.assignment(s)
 	case *star.IfStmt:
+		if specialName(s.Cond) == syntax.Try {
+			return f.tryStmt(s, p)
+		}
 		return f.ifStmt(s, p)
 	case *star.ForStmt:
 		return f.forStmt(s, p)
@@ -119,12 +123,16 @@ func (f *fcomp) assign(e star.Expr) assign {
 				t.locals[i].cell().v = v
 			}
 		}
-		f.prog.binds[i] = true
+		if !f.again {
+			f.prog.binds[i] = true
+		}
 		return func(t *thread, v val) {
 			v.lab = t.join(v.lab, t.pc)
 			t.cells[i].v = v
 		}
 	case *star.IndexExpr:
+		f.judge(judgedShallow, e.X)
+		f.judge(judgedDeep, e.Y)
 		x, y, p := f.expr(e.X), f.expr(e.Y), at(e.Lbrack)
 		slot := f.slots(2)
 		return func(t *thread, v val) {
@@ -158,7 +166,11 @@ func (f *fcomp) unpack(list []star.Expr, e star.Expr) assign {
 		sets[i] = f.assign(x)
 	}
 	slot := f.slots(len(list))
+	watch := f.watch
 	return func(t *thread, v val) {
+		if watch {
+			v = t.tell(v, judgedShallow)
+		}
 		l := t.join(t.join(v.lab, t.structure(v)), t.pc)
 		it, ok := t.iterate(v)
 		if !ok {
@@ -193,7 +205,7 @@ func (f *fcomp) augmented(s *star.AssignStmt) stmt {
 		op = s.Op
 	}
 	p := at(s.OpPos)
-	inPlace := func(t *thread, a, b val) val {
+	change := func(t *thread, a, b val) val {
 		switch {
 		case op == star.PLUS && a.k == kInt && b.k == kInt:
 			if s := a.n + b.n; (s > a.n) == (b.n > 0) {
@@ -210,6 +222,12 @@ func (f *fcomp) augmented(s *star.AssignStmt) stmt {
 		}
 		return t.binary(op, a, b, p)
 	}
+	how := judgedKind
+	if op == star.PERCENT {
+		how = judgedDeep
+	}
+	f.judge(how, s.RHS)
+	inPlace := f.toldFirst(change)
 	switch lhs := unparen(s.LHS).(type) {
 	case *star.Ident:
 		x, set := f.ident(lhs), f.assign(lhs)
@@ -229,6 +247,8 @@ func (f *fcomp) augmented(s *star.AssignStmt) stmt {
 			return sigNext
 		}
 	case *star.IndexExpr:
+		f.judge(judgedShallow, lhs.X)
+		f.judge(judgedDeep, lhs.Y)
 		x, y, at := f.expr(lhs.X), f.expr(lhs.Y), at(lhs.Lbrack)
 		z := f.expr(s.RHS)
 		slot := f.slots(3)
@@ -314,6 +334,7 @@ func stmtNodes(lists ...[]star.Stmt) []star.Node {
 }
 
 func (f *fcomp) forStmt(s *star.ForStmt, p *place) stmt {
+	f.judge(judgedKind, s.X)
 	seq := f.expr(s.X)
 	vars := f.assign(s.Vars)
 	own := f.need

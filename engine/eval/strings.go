@@ -187,7 +187,7 @@ func (c *call) utf8Only(t *thread) string {
 		switch strings.ToLower(c.wantString(t, 0)[:min(16, c.args[0].n)]) {
 		case "utf-8", "utf8", "utf_8":
 		default:
-			panic(t.argError(c, "encoding", "unknown encoding %s", t.short(c.args[0])).advise("the one encoding is utf-8"))
+			panic(t.argError(c, "encoding", "unknown encoding %s", t.short(c.args[0])).of("LookupError").advise("the one encoding is utf-8"))
 		}
 	}
 	if c.none(1) {
@@ -197,7 +197,7 @@ func (c *call) utf8Only(t *thread) string {
 	case "strict", "replace", "ignore":
 		return e
 	}
-	panic(t.argError(c, "encoding", "unknown error handler %s", t.short(c.args[1])).advise("there are strict, replace and ignore"))
+	panic(t.argError(c, "encoding", "unknown error handler %s", t.short(c.args[1])).of("LookupError").advise("there are strict, replace and ignore"))
 }
 
 // bytesDecode makes a string of bytes that hold UTF-8.
@@ -213,7 +213,7 @@ func bytesDecode(t *thread, c *call) val {
 	case "ignore":
 		return stringVal(t.transcode(s, ""), t.shallow(c))
 	}
-	panic(t.argError(c, "encoding", "no UTF-8 at offset %d: byte 0x%02x", at, s[at]).
+	panic(t.argError(c, "encoding", "no UTF-8 at offset %d: byte 0x%02x", at, s[at]).of("UnicodeDecodeError").
 		advise(`decode(errors = "replace") puts U+FFFD for each such byte`))
 }
 
@@ -396,7 +396,7 @@ func (t *thread) runeSet(chars string) func(rune) bool {
 func (t *thread) partition(c *call, last bool) val {
 	s, sep := c.recv.str(), c.wantString(t, 0)
 	if sep == "" {
-		panic(t.argError(c, "argument", "empty separator"))
+		panic(t.argError(c, "argument", "empty separator").of("ValueError"))
 	}
 	l := t.shallow(c)
 	none := stringVal("", l)

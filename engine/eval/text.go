@@ -12,6 +12,11 @@ func (t *thread) str(v val) string {
 	if v.k == kString {
 		return v.str()
 	}
+	if v.isError() {
+		w := textWriter{t: t}
+		w.message(v)
+		return w.end()
+	}
 	return t.repr(v)
 }
 
@@ -278,6 +283,10 @@ func (w *textWriter) write(v val) {
 		w.put("}")
 		w.leave()
 	case kStruct:
+		if v.isError() {
+			w.exception(v)
+			return
+		}
 		if !w.enter(v) {
 			w.put("struct(...)")
 			return

@@ -26,7 +26,11 @@ type thread struct {
 	fnpc     label.ID // labels of returns that branches of this function may have taken
 	loops    []loopPC // of all active loops; those of the running function begin at loopBase
 	loopBase int
-	raises   uint32 // counts rises of floor, fnpc and loops: a saved pc is stale if it changed
+	raises   uint32   // counts rises of floor, fnpc, loops and trials: a saved pc is stale if it changed
+	trials   []trial  // the tries whose bodies are running
+	caught   []*Error // those whose handlers are running
+	shared   []frame  // of the calls that began while there were trials, those with variables that closures share
+	guards   []guard  // the statements that an error may end without ending the program
 
 	s     *Session
 	ctx   context.Context
@@ -181,6 +185,9 @@ func (t *thread) level(saved label.ID) label.ID {
 	for _, p := range t.loops[t.loopBase:] {
 		l = t.join(t.join(l, p.brk), p.cnt)
 	}
+	for i := range t.trials {
+		l = t.join(l, t.trials[i].lab)
+	}
 	return l
 }
 
@@ -328,6 +335,8 @@ type markPoint struct {
 	parts            int
 	depth, natives   int
 	conds            int
+	trials, caught   int
+	shared, guards   int
 	chunks, arenaTop int
 	at               pos
 	ret              val
@@ -338,7 +347,7 @@ type markPoint struct {
 func (t *thread) markPoint() markPoint {
 	return markPoint{
 		fn: t.fn, locals: t.locals, pc: t.pc, fnpc: t.fnpc, loopBase: t.loopBase,
-		frames: len(t.frames), loops: len(t.loops), iters: len(t.iters), held: len(t.held), parts: len(t.parts), depth: t.depth, natives: t.natives, at: t.at, conds: len(t.conds),
+		frames: len(t.frames), loops: len(t.loops), iters: len(t.iters), held: len(t.held), parts: len(t.parts), depth: t.depth, natives: t.natives, at: t.at, conds: len(t.conds), trials: len(t.trials), caught: len(t.caught), shared: len(t.shared), guards: len(t.guards),
 		chunks: len(t.arena.full), arenaTop: t.arena.used, ret: t.ret, segment: t.mem.now(), stack: t.stack, spread: t.spread,
 	}
 }
@@ -359,7 +368,11 @@ func (t *thread) unwind(m markPoint) {
 		t.release()
 	}
 	t.discard(m.parts)
+	clear(t.frames[m.frames:])
 	t.frames = t.frames[:m.frames]
+	clear(t.caught[m.caught:])
+	clear(t.shared[m.shared:])
+	t.trials, t.caught, t.shared, t.guards = t.trials[:m.trials], t.caught[:m.caught], t.shared[:m.shared], t.guards[:m.guards]
 	t.conds = t.conds[:m.conds]
 	t.loops = t.loops[:m.loops]
 	t.depth, t.natives, t.at, t.ret = m.depth, m.natives, m.at, m.ret

@@ -122,8 +122,13 @@ func universal(e star.Expr) string {
 
 // isTypeOf reports whether an expression is type(x).
 func isTypeOf(e star.Expr) bool {
-	call, ok := unparen(e).(*star.CallExpr)
-	return ok && len(call.Args) == 1 && universal(call.Fn) == "type"
+	switch e := unparen(e).(type) {
+	case *star.CallExpr:
+		return len(e.Args) == 1 && universal(e.Fn) == "type"
+	case *star.DotExpr:
+		return e.Name.Name == "__class__"
+	}
+	return false
 }
 
 // withTypes returns a comparison with what type(x) is compared with as text.
@@ -151,6 +156,9 @@ func typeTest(other, e star.Expr) star.Expr {
 		return &star.ListExpr{Lbrack: x.Lbrack, Rbrack: x.Rbrack, List: typeTests(other, x.List)}
 	}
 	typ, ok := typeFuncs[universal(e)]
+	if name := universal(e); !ok && errorClasses[name] != "" {
+		typ.text, ok = name, true
+	}
 	if !ok {
 		return e
 	}

@@ -102,6 +102,7 @@ func init() {
 	addTypeNames()
 	universe["json"] = moduleVal(jsonModule(), label.BottomID)
 	addModules()
+	addExceptions()
 	for k := range methodsOf {
 		slices.Sort(methodsOf[k])
 	}

@@ -263,6 +263,9 @@ func (v val) typeName() string {
 	case kObject:
 		return v.object().class.typeName(v)
 	}
+	if v.isError() {
+		return v.errorClass()
+	}
 	return kindNames[v.k]
 }
 

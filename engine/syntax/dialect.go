@@ -38,9 +38,6 @@ const (
 	// Copies gives a tuple of its first argument as many times as its second says: x = y = v assigns that to (x, y).
 	Copies = "<copies>"
 
-	// Raise ends in an error of the kind that its first argument names, with the text of the others.
-	Raise = "<raise>"
-
 	// Delete takes the element at its second argument out of its first.
 	Delete = "<delete>"
 )
@@ -369,7 +366,7 @@ func (p *parser) assert() syntax.Stmt {
 	pos := p.next()
 	cond := p.test()
 	h := p.h
-	args := []syntax.Expr{p.newText(pos, "AssertionError", "AssertionError")}
+	var args []syntax.Expr
 	if p.tok == syntax.COMMA {
 		p.next()
 		args = append(args, p.test())
@@ -378,47 +375,8 @@ func (p *parser) assert() syntax.Stmt {
 	p.tall(h + 3)
 	return &syntax.IfStmt{
 		If: pos, Cond: &syntax.UnaryExpr{OpPos: pos, Op: syntax.NOT, X: cond},
-		True: []syntax.Stmt{&syntax.ExprStmt{X: p.special(Raise, pos, args...)}},
+		True: []syntax.Stmt{&syntax.ExprStmt{X: p.special(Failed, pos, args...)}},
 	}
-}
-
-// exceptions are the names that raise knows.
-var exceptions = map[string]bool{
-	"Exception": true, "ValueError": true, "TypeError": true, "KeyError": true, "IndexError": true, "LookupError": true, "RuntimeError": true,
-	"AssertionError": true, "ArithmeticError": true, "ZeroDivisionError": true, "OverflowError": true, "NotImplementedError": true,
-	"AttributeError": true, "NameError": true, "PermissionError": true, "FileNotFoundError": true, "OSError": true, "IOError": true, "TimeoutError": true,
-	"ConnectionError": true, "StopIteration": true, "UnicodeDecodeError": true, "RecursionError": true, "MemoryError": true, "SystemExit": true,
-}
-
-// raise parses a raise statement: an error of a kind, with a text.
-func (p *parser) raise() syntax.Stmt {
-	at := p.i
-	pos := p.next()
-	args := []syntax.Expr{nil}
-	name := ""
-	h := 1
-	if p.tok == syntax.IDENT && exceptions[p.text()] && p.peek() != syntax.DOT {
-		name = p.text()
-		p.next()
-		if p.tok == syntax.LPAREN {
-			p.next()
-			args = append(args, p.args()...)
-			h = p.h
-			p.expect(syntax.RPAREN)
-		}
-	} else {
-		p.report(at, refusedRaise.message, refusedRaise.hint)
-		if startsExpr(p.tok) {
-			p.expr(false)
-		}
-	}
-	if p.tok == syntax.FROM {
-		p.next()
-		p.test()
-	}
-	args[0] = p.newText(pos, name, name)
-	p.tall(h + 2)
-	return &syntax.ExprStmt{X: p.special(Raise, pos, args...)}
 }
 
 // del parses a del statement of elements.

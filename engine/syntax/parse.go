@@ -40,6 +40,7 @@ type parser struct {
 	lambdas   int // around what is being parsed, and defs likewise
 	defs      int
 	shared    shared // of the innermost def
+	handlers  int    // of a try around, in the same function
 	vars      bool   // the parenthesis that begins is around variables of a loop
 
 	limits Limits
@@ -249,14 +250,14 @@ func (p *parser) block() []syntax.Stmt {
 // attempt parses statements up to the end of the block, or up to and including one that
 // fails. It returns the height of the highest, and h at least.
 func (p *parser) attempt(h int) (height int) {
-	depth, stack, stmts := p.depth, len(p.stack), len(p.stmts)
+	depth, stack, stmts, handlers := p.depth, len(p.stack), len(p.stmts), p.handlers
 	height = h
 	lambdas := p.lambdas
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case bailout:
-			p.depth, p.stack, p.stmts, p.pending = depth, p.stack[:stack], p.stmts[:stmts], nil
+			p.depth, p.stack, p.stmts, p.pending, p.handlers = depth, p.stack[:stack], p.stmts[:stmts], nil, handlers
 			p.lambdas = lambdas
 			p.resync()
 		default:

@@ -93,6 +93,12 @@ func (p *parser) rebound(list []syntax.Stmt, names shared) []syntax.Stmt {
 					continue
 				}
 			}
+			if call, ok := s.RHS.(*syntax.CallExpr); ok && isSpecial(call, Caught) {
+				var after []syntax.Stmt
+				s.LHS, after = p.others(s.LHS, names)
+				out = append(append(out, s), after...)
+				continue
+			}
 			out = p.reassigned(out, s, names)
 			continue
 		case *syntax.IfStmt:

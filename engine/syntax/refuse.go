@@ -21,7 +21,6 @@ var (
 	refusedIs             = refusal{"got operator 'is' between two values, want None, True or False on one side", "write x == y for equality, isinstance(x, str) for a type"}
 	refusedGenerator      = refusal{"got a generator expression that is no argument, want a list", "write [ and ] around it: a list can be used more than once"}
 	refusedBare           = refusal{"got a generator expression beside another argument, want it in parentheses", "write sum((x for x in xs), 1), or [x for x in xs]"}
-	refusedRaise          = refusal{"got a raise of no known kind of error, want one such as ValueError", `write raise ValueError("what is wrong"), or fail("what is wrong")`}
 	refusedDel            = refusal{"got a del of no element, want d[key] or xs[i]", "a name may be set to None"}
 	refusedStar           = refusal{"got '*' or '**' before an element, want the element", "in a list or tuple write [*a, b], in a dict {**a, \"k\": b}"}
 	refusedYield          = refusal{"got keyword 'yield', want an expression", "build a list, and return it"}
@@ -44,10 +43,8 @@ var refusedKeywords = map[kind]refusal{
 	syntax.IMPORT:  {"got an import, want no import", "remove it: what a program may use is there without import"},
 	syntax.FROM:    {"got an import, want no import", "remove it: what a program may use is there without import"},
 	syntax.CLASS:   {"got a class, want functions and plain data", "keep data in dicts, and write functions that take them"},
-	syntax.TRY:     {"got a try statement, want code that checks first", "test before acting: if key in d, x != None, s.isdigit()"},
-	syntax.EXCEPT:  {"got an except clause, want code that checks first", "test before acting: if key in d, x != None, s.isdigit()"},
-	syntax.FINALLY: {"got a finally clause, want plain statements", "write its statements after the others: an error ends the program"},
-	syntax.RAISE:   {"got a raise statement, want a call of fail", `write fail("what is wrong")`},
+	syntax.EXCEPT:  {"got an except clause with no try before it in this block", "indent it like its try"},
+	syntax.FINALLY: {"got a finally clause with no try before it in this block", "indent it like its try"},
 	syntax.WITH:    {"got a with statement, want a call", "call the function and use its result: nothing needs closing"},
 	syntax.ASYNC:   {"got keyword 'async', want a plain def", "leave async and await out: every call waits for its result"},
 	syntax.AWAIT:   refusedAwait,
@@ -101,11 +98,6 @@ func (p *parser) refusedBlock() syntax.Stmt {
 	}
 	p.colon(spell(word))
 	p.suite(spell(word), line)
-	if word == syntax.TRY {
-		for p.tok == syntax.EXCEPT || p.tok == syntax.FINALLY || p.tok == syntax.ELSE {
-			p.clause()
-		}
-	}
 	return p.standIn()
 }
 
@@ -221,7 +213,7 @@ func (p *parser) refusedMatch() syntax.Stmt {
 var habits = map[string]refusal{
 	"print":    {"got print without parentheses, want a call", "write print(x)"},
 	"exec":     {"got exec, want a statement", "a program cannot run text: write the code out"},
-	"throw":    {"got throw, want a call of fail", `write fail("what is wrong")`},
+	"throw":    {"got throw, want raise", `write raise ValueError("what is wrong")`},
 	"var":      {"got var, want an assignment", "write x = 1"},
 	"let":      {"got let, want an assignment", "write x = 1"},
 	"const":    {"got const, want an assignment", "write X = 1"},

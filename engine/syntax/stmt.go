@@ -39,7 +39,9 @@ func (p *parser) stmt() {
 			"only a line after one that ends in ':' is indented deeper")
 		p.deeper()
 		stmt = p.standIn()
-	case syntax.CLASS, syntax.TRY, syntax.WITH, syntax.ASYNC, at:
+	case syntax.TRY:
+		stmt = p.tryStmt()
+	case syntax.CLASS, syntax.WITH, syntax.ASYNC, at:
 		stmt = p.refusedBlock()
 	default:
 		if p.tok != syntax.IDENT || !p.isMatch() {
@@ -80,15 +82,15 @@ func (p *parser) def() syntax.Stmt {
 		p.test()
 	}
 	p.colon("def")
-	lambdas, outer := p.lambdas, p.shared
-	p.lambdas, p.shared = 0, nil
+	lambdas, outer, handlers := p.lambdas, p.shared, p.handlers
+	p.lambdas, p.shared, p.handlers = 0, nil, 0
 	p.defs++
 	body := p.suite("def", line)
 	if p.defs--; p.shared != nil {
 		h++
 		body = p.rebound(body, p.shared)
 	}
-	p.lambdas, p.shared = lambdas, outer
+	p.lambdas, p.shared, p.handlers = lambdas, outer, handlers
 	p.tall(max(h, p.h))
 	return &syntax.DefStmt{Def: def, Name: name, Lparen: lparen, Params: params, Rparen: rparen, Body: body}
 }

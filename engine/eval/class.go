@@ -218,6 +218,3 @@ const (
 	dictOfSize = 32
 	dequeSize  = 80
 )
-
-// regex is a compiled regular expression.
-type regex struct{ bytes int64 }

@@ -11,6 +11,9 @@ df = collections.defaultdict(lambda: len(q9))
 od = collections.OrderedDict([(1, 2), (2, 3), (3, 4)])
 q9 = collections.deque([1, 2, 3])
 q8 = collections.deque([], 2)
+import re
+rp = re.compile("(a)|([0-9])")
+rn = re.compile("(?P<p>[a-z]*)(?P<q>1)?")
 pt = collections.namedtuple("pt", "a b", defaults = [7])
 `
 
@@ -38,6 +41,13 @@ func init() {
 		"q0 = collections.defaultdict(list)\nfor n1 in $L:\n  if n1 in q0: continue\n  q0[n1]\nsend(len(q0))", "q0 = collections.Counter()\nfor n1 in $L:\n  if $B: q0[n1] += 1\nsend(len(q0))\nsend(q0.most_common(1))", "q0 = collections.deque()\nfor n1 in $L:\n  if $B: q0.appendleft(n1)\nsend(len(q0))\nsend(q0)",
 		"q0 = collections.deque([1, 2, 3], 3)\nq0.append($I)\nif $B: q0.append(4)\nsend(q0[0])", "q0 = collections.OrderedDict([(1, 1), (2, 2)])\nif $B: q0.move_to_end(1)\nsend(list(q0)[0])", "q0 = collections.OrderedDict([(1, 1), (2, 2), (3, 3)])\nq0.popitem(last = $B == True)\nsend(list(q0))\nsend(len(q0))",
 		"q0 = collections.defaultdict(lambda: 7 if $B else 8)\nsend(q0[1])\nsend(q0)", "q0 = pt($I, [])\nif $B: q0.b.append(1)\nsend(len(q0.b))\nsend(q0.a)", "def r0():\n  return dd[$I]\nif $B: r0()\nsend(len(dd))", "n2 = collections.namedtuple($T or 'x', ['p'])\nsend(n2(1))\nsend(str(n2))")...)
+	add('I', "len(re.findall('[a-z]', $T))", "rn.match($T).end()", "rn.match($T).start('p')", "rn.search($T).span()[$S % 2]", "len(rp.findall($T))", "(rp.search($T) and rp.search($T).lastindex or 0)", "re.subn('a', 'b', $T)[1]", "len(rn.match($T).groups())", "rp.groups", "rn.groupindex['p']", "len(re.split('a', $T, $S))", "len(re.finditer('1|a', $T))")
+	add('B', "re.search('a', $T)", "re.match($T.upper(), $T)", "re.fullmatch('[a-z]*', $T)", "rp.search($T)", "re.compile('a') == rp", "re.search('A', $T, re.I if $B else 0)", "rn.fullmatch($T)")
+	add('T', "re.sub('[a-z]', $T, 'xay')", "re.sub('a', lambda z: z.group() + str($I), $T)", "re.sub('a|1', r'<\\g<0>>', $T)", "rp.sub('-', $T, $S)", "rp.sub(lambda z: 'x' if $B else 'y', $T)", "rn.match($T).group()", "rn.match($T).group('p')", "rn.match($T)[0]", "re.escape($T)", "(rp.findall($T) + [('', 'z')])[0][$S % 2]", "rn.match($T).expand(r'\\1')", "str(rn.match($T))", "(re.split('([a1])', $T) + ['z'])[$S % 2]", "rn.match($T).string", "rn.match($T).groupdict()['p']", "rp.sub('z', 'a1a')", "(rn.match($T).groups($T))[$S % 2]", "rn.match($T, $S).group()")
+	add('U', "re.findall('[a-z0-9]', $T)", "re.split('a', $T)", "[z.group() for z in re.finditer('.', $T)]", "[z[0] for z in re.finditer('[a-z]', $T)]")
+	simpleStmts = append(simpleStmts, templatesOf("re.sub('a', lambda z: send(1) or 'x', $T)", "[send(z.start()) for z in re.finditer('a|b', $T)]", "send(re.findall('a', $T))", "send(re.split('a', $T))", "send(rn.match($T).groupdict())", "send(rn.match($T).groups())", "rp = re.compile('a' if $B else 'b')", "send(rp.pattern)", "re.sub('.', lambda z: $R.append(1) or '', $T)")...)
+	leakStmts = append(leakStmts, templatesOf("n0 = re.search('a', $T)\nif n0: send(n0.start())\nsend(2)", "q0 = []\nre.sub('a', lambda z: q0.append(z.start()) or 'x', $T)\nsend(len(q0))\nsend(quota())", "for n1 in re.findall('[a-z]', $T): send(n1)\nsend(2)", "n0 = re.compile('a' if $B else 'b').search('xa')\nsend(n0.start() if n0 else 9)")...)
+	enderStmts = append(enderStmts, templatesOf("send(re.compile($T))", "send(re.search($T, 'a'))", "send(re.search('a', $A))", "send(rp.match($T).group())", "send(rn.match($T).group($A))", "send(rn.match($T)[$I])", "send(re.sub('a', $A, $T))", "send(re.sub('a', lambda z: $A, $T))", "send(re.sub('a', '\\\\' + str($I), 'a'))", "send(re.split($T + '(', $T))", "send(re.findall('a', $T, $A))", "send(rp.sub($A, $A))", "send(re.compile(rp, $I))")...)
 	enderStmts = append(enderStmts, templatesOf("send(collections.Counter($A))", "send(collections.Counter([$A, $A]))", "c8.update($A)", "send(c8 + $A)", "send(collections.Counter({1: $A}) + c9)", "send(collections.Counter({1: $A}).most_common())", "send(collections.Counter({1: $I}).elements())", "send(collections.defaultdict($A))", "send(collections.defaultdict($F)[$A])", "send(dd[$A])", "send(collections.defaultdict(lambda: 7 // $I)[1])", "send(od[$I])", "od.move_to_end($A)", "send(od.popitem())",
 		"send(q9[$I])", "send(q8.pop())", "send(q8.popleft())", "q9.remove($I)", "q9.extend($A)", "send(collections.deque($A, $A))", "q9.rotate($A)", "q8.insert($I, $I)", "for n1 in q9: q9.append($I)", "send(pt($A, $A, $A))", "send(pt(*$L))", "send(pt(**$K))", "send(collections.namedtuple($T, $U))", "send(collections.namedtuple('x', $A))", "send(pt($I).zz)", "send(q9.index($I))", "send(pt($I) < $A)", "for n1 in dd: dd[$I]")...)
 }

@@ -105,6 +105,9 @@ func TestTheTracerSeesWhatTheHeapHolds(t *testing.T) {
 		{"deques that have grown", "queue(100, 0)", 0},
 		{"deques that have shrunk", "queue(100, 97)", 0},
 		{"named tuples", "point(i, i)", 0},
+		{"compiled patterns", "re.compile('(a|b)+%d' % i)", 2.5},
+		{"matches", "re.search('(b)(c)?', 'abc')", 0},
+		{"texts that were found", "re.findall('[a-z]+', 'some words %d' % i)", 1.15},
 		{"types of named tuples", "collections.namedtuple('T', 'a b')", 1.3},
 		{"ranges", "range(i + 1)", 0},
 		{"lazy sequences", "('text of some length %d' % i).elems()", 0},
@@ -142,7 +145,7 @@ def emptied(n):
 def closure(i):
     a, b = i, [i]
     return lambda: a + len(b)
-import collections
+import collections, re
 def queue(n, less):
     q = collections.deque()
     for i in range(n): q.appendleft(i)

@@ -16,6 +16,7 @@ func addModules() {
 	add(universe["json"].module())
 	add(collectionsModule())
 	add(mathModule())
+	add(reModule())
 	add(statisticsModule())
 	add(makeModule("functools", map[string]*builtinDef{"reduce": def("functools.reduce", "function, iterable, initial?", runReduce)}))
 	add(makeModule("base64", map[string]*builtinDef{

@@ -101,3 +101,29 @@ print(r)
 		t.Errorf("%v, the floor is %v: %+v", out.Err, out.Floor, out.Rises)
 	}
 }
+
+func TestMatchesCarryTheLabelsOfPatternAndText(t *testing.T) {
+	checkLabels(t, "import re", []labelCase{
+		{"re.findall('[a-z]', s)", "s", "s"},
+		{"re.findall(a, s)", "a s", "a s"},
+		{"re.search('x', s).group()", "s", ""},
+		{"re.search('x', s).span()", "s", ""},
+		{"re.search(a, 'y').start()", "a", ""},
+		{"re.search('x', s) == None", "s", ""},
+		{"re.match('(x)(q)?', s).groups()", "s", ""},
+		{"re.match('(x)(q)?', s).groups(a)[1]", "a s", ""},
+		{"re.match('(?P<k>x)', s).groupdict()", "s", "s"},
+		{"re.split('y', s)", "s", "s"},
+		{"re.split('y', s, i)", "i s", "i s"},
+		{"re.sub('y', a, s)", "a s", ""},
+		{"re.sub('y', lambda m: a, s)", "a s", ""},
+		{"re.sub('y', lambda m: a, 'x')", "", ""},
+		{"re.subn('y', 'z', s)[1]", "s", ""},
+		{"re.escape(s)", "s", ""},
+		{"re.compile(a).pattern", "a", ""},
+		{"re.compile('y').findall(s, i)", "i s", "i s"},
+		{"re.compile(a).sub('z', s)", "a s", ""},
+		{"[m.group() for m in re.finditer('[a-z]', s)]", "s", "s"},
+		{"re.findall('a', 'a', i)", "i", "i"},
+	})
+}

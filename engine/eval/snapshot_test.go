@@ -555,6 +555,10 @@ func TestASnapshotKeeps(t *testing.T) {
 			"import collections\nc = collections.Counter('abca'.elems())\ndd = collections.defaultdict(list)\ndd['x'].append(1)\nod = collections.OrderedDict([(1, 2), (3, 4)])\nq = collections.deque([1, 2, 3], 3)\nq.appendleft(0)\npt = collections.namedtuple('pt', 'x y', defaults = [5])\np = pt(1)\nt = {p: 1}\nf, g = c.most_common, dd.default_factory\n",
 			"dd['y'].append(2)\nq.append(9)\nc['d'] += 1\nod.move_to_end(1)\nprint(c, dd, od, q, p, pt(3, y = 4), t[(1, 5)], p.x, f(1), g(), pt._fields, isinstance(p, pt), isinstance(c, collections.Counter))\n",
 		}, "Counter({\"a\": 2, \"b\": 1, \"c\": 1, \"d\": 1}) defaultdict(<class 'list'>, {\"x\": [1], \"y\": [2]}) OrderedDict([(3, 4), (1, 2)]) deque([1, 2, 9], maxlen=3) pt(x=1, y=5) pt(x=3, y=4) 1 1 [(\"a\", 2)] [] (\"x\", \"y\") True True\n"},
+		{"patterns and matches", []string{
+			"import re\np = re.compile('(?P<k>[a-z]+)=(\\\\d+)?', re.I)\nm = p.search('say Ab=12, c=')\nn = re.match('x', 'xy')\nf = m.group\nd = {p: 1}\n",
+			"print(p, m, n, f('k'), m.groups(), m.groupdict(), m.lastindex, p.findall('c='), d[re.compile('(?P<k>[a-z]+)=(\\\\d+)?', re.I)], m.re == p, m.span(2))\n",
+		}, "re.compile(\"(?P<k>[a-z]+)=(\\\\d+)?\", re.IGNORECASE) <re.Match object; span=(4, 9), match=\"Ab=12\"> <re.Match object; span=(0, 1), match=\"x\"> Ab (\"Ab\", \"12\") {\"k\": \"Ab\"} 2 [(\"c\", \"\")] 1 True (7, 9)\n"},
 		{"numbers", []string{
 			"x = [0, -1, 1 << 62, -(1 << 63), 1 << 63, -(1 << 200), 0.1, -0.0, float('inf'), float('nan')]\n", "print(x)\n",
 		}, "[0, -1, 4611686018427387904, -9223372036854775808, 9223372036854775808, -1606938044258990275541962092341162602522202993782792835301376, 0.1, -0.0, inf, nan]\n"},

@@ -49,9 +49,10 @@ type thread struct {
 	natives  int
 	at       pos // of the statement, or of the call of a builtin, that is running: where a limit is passed
 
-	todo    todo   // of a walk over data that is under way
-	scratch []byte // for short texts
-	tail    []byte // the string that was concatenated last, see [thread.concat]
+	todo    todo     // of a walk over data that is under way
+	scratch []byte   // for short texts
+	matcher *matcher // that is not in use
+	tail    []byte   // the string that was concatenated last, see [thread.concat]
 
 	// Where the pc came from, for explaining it: who wrote the program, the conditions of the branches
 	// entered, and those of the exits that may have been taken.

@@ -9,7 +9,7 @@ import (
 
 // Modules are the modules that a program may import, sorted. An import binds a name to the module, which who runs a tree has to
 // define under the name that [Module] gives.
-var Modules = []string{"base64", "collections", "functools", "hashlib", "json", "math", "statistics", "string"}
+var Modules = []string{"base64", "collections", "functools", "hashlib", "json", "math", "re", "statistics", "string"}
 
 // Module returns the name of a module for who runs a tree. No program can spell it.
 func Module(name string) string { return "<module " + name + ">" }
@@ -29,7 +29,7 @@ var elsewhere = map[string]string{
 	"numpy": "write loops and comprehensions over lists, sum, min and max; statistics has mean and median", "pandas": "keep rows in lists of dicts; sorted, sum and comprehensions do the rest",
 	"asyncio": "every call waits for its result", "threading": "calls are made one after the other", "dataclasses": "keep data in dicts, or in struct(name = value)", "enum": "write constants",
 	"copy": "list(xs), dict(d) and xs[:] are copies", "pprint": "write print(json.dumps(x, indent=2))",
-	"re": "strings have find, split, partition, startswith and replace", "datetime": "dates as texts YYYY-MM-DD compare and sort as they are", "itertools": "write comprehensions with several for, zip and enumerate",
+	"datetime": "dates as texts YYYY-MM-DD compare and sort as they are", "itertools": "write comprehensions with several for, zip and enumerate",
 }
 
 // imports parses an import statement, and appends an assignment for each name that it binds.

@@ -73,7 +73,7 @@ func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Prob
 	if p.Host != nil {
 		a.principal = policies.Principal(p.Host.Principal)
 	}
-	problems := append(a.grant(ctx, p), hosted(p)...)
+	problems := slices.Concat(a.bounded(p), a.grant(ctx, p), hosted(p))
 	problems = append(problems, a.checkInputs()...)
 	problems = append(problems, a.author()...)
 	schemas := engine.Schemas(a.tools)

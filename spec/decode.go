@@ -287,6 +287,12 @@ func (f *file) host(n *node) *Host {
 	if p := s.get("principal"); p != nil {
 		h.Principal = principal(p)
 	}
+	if m := s.get("most"); m != nil {
+		h.Most = Most{Trust: m.get("trust").str(), Listing: m.get("listing").str(), Meter: m.get("meter").integer32(counts)}
+		if r := m.get("readers"); r != nil {
+			h.Most.Readers = append([]string{}, r.strs()...)
+		}
+	}
 	return h
 }
 

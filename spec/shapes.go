@@ -303,5 +303,11 @@ var hostShape = &shape{form: mapForm, keys: []key{
 	{name: "library", def: "none", shape: &shape{form: listForm, item: &shape{form: textForm, pattern: patternName, want: "the name of a shipped policy, such as base"}, unique: true, want: "a list of names", doc: "Shipped policies."}},
 	{name: "params", def: "none", shape: with(dataMap, "Values for the shipped policies. {file: PATH} stands for what is in a YAML or JSON file beside this one or below.")},
 	{name: "principal", def: "nobody", shape: with(principalShape, "On whose behalf agents run, and get answers. What tools read is for the principal alone.")},
+	{name: "most", def: "no bounds", shape: &shape{form: mapForm, doc: "The most that agents' files may say of what their tools read: beyond it an agent is refused.", keys: []key{
+		{name: "trust", def: "any", shape: enum("Trust in what a tool reads.", trustLevels...)},
+		{name: "listing", def: "any", shape: enum("Trust in which things there are to read.", trustLevels...)},
+		{name: "readers", def: "any", shape: with(whoNames, "Who may be declared to learn what a tool reads, besides the principal.")},
+		{name: "meter", def: "any", shape: number(counts, "The bits that one session may tell; an agent that says nothing has these if they are fewer than its own.")},
+	}}},
 	{name: "state", def: "the user's state folder", shape: filePath("Folder of the journal.")},
 }}

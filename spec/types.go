@@ -224,6 +224,7 @@ type Host struct {
 	Library   []string       // names of shipped policies to load: "base", …
 	Params    map[string]any // for the library's policies
 	Principal Principal
+	Most      Most
 	State     string // state folder, resolved; "" means the user's
 	Dir       string
 	File      string // path of the file
@@ -241,6 +242,13 @@ func (h *Host) At(path string) Position {
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
 	}
 	return h.Meta.Pos
+}
+
+// Most bounds what agents' files may say of what their tools read. The zero Most bounds nothing.
+type Most struct {
+	Trust, Listing string   // a level; "": any
+	Readers        []string // besides the principal; nil: any
+	Meter          int      // 0: any
 }
 
 // Principal is on whose behalf agents run.

@@ -16,51 +16,26 @@ import (
 	"github.com/google/cel-go/parser"
 
 	"callgate/policies"
-	"callgate/spec"
 )
 
-// RuleInfo names a rule, for coverage and for lists.
-type RuleInfo struct {
-	Policy string
-	ID     string
-	Action string // deny, ask, allow, accept
-	Audit  bool
-	Pos    spec.Position
-}
-
 // Rules lists the rules of every policy, in the order in which they were given.
-func (e *Engine) Rules() []RuleInfo {
-	var out []RuleInfo
+func (e *Engine) Rules() []policies.Rule {
+	var out []policies.Rule
 	for _, p := range e.policies {
 		for _, r := range p.rules {
-			out = append(out, RuleInfo{p.src.Meta.Name, r.src.ID, r.src.Action, p.src.Audit || r.src.Audit, r.src.Pos})
+			out = append(out, p.described(r))
 		}
 	}
 	return out
 }
 
-// The outcomes of a rule.
-const (
-	Fired   = "fired"
-	NotHeld = "did not hold" // its condition
-	Failed  = "could not be evaluated"
-	Unbound = "does not apply" // the policy's match, or a match condition
-)
-
-// Explanation says what came of one rule, for people.
-type Explanation struct {
-	RuleInfo
-	Outcome string
-	Args    []string // the paths of leaves that it fired for
-	Steps   []Step   // of an Unbound rule, what does not hold; otherwise the operands of its condition's &&
-}
-
-// Step is a part of a condition and what came of it.
-type Step struct {
-	Text   string   // as CEL, perhaps not exactly as it was written
-	Leaf   string   // the path of the leaf, in a rule with each: leaf
-	Value  string   // "true", "false", or why there is none
-	Values []string // "labels.pc.rank = 2" for the sides of a comparison
+// described describes a rule.
+func (p *policy) described(r *rule) policies.Rule {
+	action := r.src.Action
+	if action == actionOblige {
+		action = "obligation"
+	}
+	return policies.Rule{Policy: p.src.Meta.Name, ID: r.src.ID, Engine: engineName, Action: action, Audit: p.src.Audit || r.src.Audit, Pos: r.src.Pos}
 }
 
 // maxSteps is how many steps of a rule are explained.
@@ -68,7 +43,7 @@ const maxSteps = 64
 
 // Explain evaluates every rule for a request and says why it fired or did not. It is
 // slow, as it evaluates each part of each condition by itself.
-func (e *Engine) Explain(ctx context.Context, s policies.Static, r *policies.Request) ([]Explanation, error) {
+func (e *Engine) Explain(ctx context.Context, s policies.Static, r *policies.Request) ([]policies.Explanation, error) {
 	rs, err := e.For(ctx, s)
 	if err != nil {
 		return nil, err
@@ -77,7 +52,7 @@ func (e *Engine) Explain(ctx context.Context, s policies.Static, r *policies.Req
 	if err := rs.Evaluate(ctx, r, &found); err != nil {
 		return nil, err
 	}
-	var out []Explanation
+	var out []policies.Explanation
 	for _, p := range e.policies {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -117,10 +92,10 @@ func newExplainer(ctx context.Context, p *policy, s policies.Static, r *policies
 }
 
 // explain explains the rules of the policy.
-func (x *explainer) explain(s policies.Static, found policies.Findings) []Explanation {
-	var missing []Step
+func (x *explainer) explain(s policies.Static, found policies.Findings) []policies.Explanation {
+	var missing []policies.Step
 	if !policies.Matches(x.src.Match, s) {
-		missing = append(missing, Step{Text: "match", Value: "false"})
+		missing = append(missing, policies.Step{Text: "match", Value: "false"})
 	}
 	for _, c := range x.conditions {
 		for _, step := range x.steps(c, "") {
@@ -129,29 +104,29 @@ func (x *explainer) explain(s policies.Static, found policies.Findings) []Explan
 			}
 		}
 	}
-	var out []Explanation
+	var out []policies.Explanation
 	for _, r := range x.rules {
-		e := Explanation{
-			RuleInfo: RuleInfo{x.src.Meta.Name, r.src.ID, r.src.Action, x.src.Audit || r.src.Audit, r.src.Pos},
-			Outcome:  NotHeld,
+		e := policies.Explanation{
+			Rule:    x.described(r),
+			Outcome: policies.RuleNotHeld,
 		}
 		for _, f := range found.Reasons {
 			if f.Policy == e.Policy && f.ID == e.ID {
-				e.Outcome, e.Args = Fired, append(e.Args, f.Args...)
+				e.Outcome, e.Args = policies.RuleFired, append(e.Args, f.Args...)
 				if strings.Contains(f.Message, notEvaluated) {
-					e.Outcome = Failed
+					e.Outcome = policies.RuleFailed
 				}
 			}
 		}
 		for _, o := range obligationsOf(x.policy, r) {
 			obliged := func(f policies.Obligation) bool { return f.Policy == o.Policy && f.Type == o.Type && f.ID == o.ID }
 			if r.src.Action == actionOblige && slices.ContainsFunc(found.Obligations, obliged) {
-				e.Outcome = Fired
+				e.Outcome = policies.RuleFired
 			}
 		}
 		switch {
-		case len(missing) > 0 && e.Outcome == NotHeld:
-			e.Outcome, e.Steps = Unbound, missing
+		case len(missing) > 0 && e.Outcome == policies.RuleNotHeld:
+			e.Outcome, e.Steps = policies.RuleUnbound, missing
 		case r.src.EachLeaf:
 			x.state.viewLeaves()
 			for i := range x.state.leaves {
@@ -169,15 +144,15 @@ func (x *explainer) explain(s policies.Static, found policies.Findings) []Explan
 }
 
 // steps evaluates the operands of a condition's &&.
-func (x *explainer) steps(of *expr, leaf string) []Step {
+func (x *explainer) steps(of *expr, leaf string) []policies.Step {
 	compiled, iss := x.env.Compile(of.src.Text)
 	if iss.Err() != nil {
-		return []Step{{Text: of.src.Text, Value: iss.Err().Error()}}
+		return []policies.Step{{Text: of.src.Text, Value: iss.Err().Error()}}
 	}
 	checked := compiled.NativeRep()
-	var out []Step
+	var out []policies.Step
 	for _, e := range operands(checked.Expr(), operators.LogicalAnd, nil) {
-		step := Step{Text: written(checked, e), Leaf: leaf, Value: show(x.evaluate(of, checked, e))}
+		step := policies.Step{Text: written(checked, e), Leaf: leaf, Value: show(x.evaluate(of, checked, e))}
 		if args, ok := comparisonOf(e); ok {
 			for _, a := range args {
 				if a.Kind() != ast.LiteralKind && a.Kind() != ast.ListKind {

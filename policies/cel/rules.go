@@ -235,7 +235,7 @@ func (b *bound) reason(r *boundRule, effect policies.Effect) policies.Reason {
 }
 
 // notEvaluated is in the message of a denial for want of an evaluation.
-const notEvaluated = Failed + ": "
+const notEvaluated = policies.RuleFailed + ": "
 
 // fail records a rule that could not be evaluated.
 func (b *bound) fail(r *boundRule, why ref.Val, out *policies.Findings) {

@@ -102,9 +102,6 @@ func (l *loader) readAhead(paths []string) {
 	}
 }
 
-// policy reads the modules and the bundle of one policy.
-func (l *loader) policy(p *spec.Policy) { l.policies([]*spec.Policy{p}) }
-
 // takeUp takes up the modules of one policy, which are given by reference, and its bundle.
 func (l *loader) takeUp(p *spec.Policy, paths [][]string) {
 	packs := len(l.packs)

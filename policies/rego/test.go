@@ -159,22 +159,16 @@ func (s *Suite) load() (map[string]*ast.Module, *ast.Compiler, storage.Store, []
 // gather reads the policies, and returns their modules and the data that they and the tests see.
 func (s *Suite) gather() (*loader, map[string]any) {
 	l := &loader{files: map[string]*file{}, owner: map[string]*spec.Policy{}, packs: map[string]*pack{}, data: map[string]any{}}
-	params := merge(map[string]any{}, s.Params)
-	for i := range s.Policies {
-		p := s.Policies[i]
-		if p.Rego == nil {
-			continue
-		}
-		p.Own = false // an agent's own are tested beside the host's
-		l.policy(&p)
-		if len(p.Params) > 0 {
-			name := packageName(p.Meta.Name)
-			given, _ := params[name].(map[string]any)
-			params[name] = merge(p.Params, given)
+	var list []*spec.Policy
+	for _, p := range s.Policies {
+		if p.Rego != nil {
+			p.Own = false // an agent's own are tested beside the host's
+			list = append(list, &p)
 		}
 	}
+	l.policies(list)
 	data := merge(s.Data, l.data)
-	data["params"] = merge(asMap(data["params"]), params)
+	data["params"] = merge(asMap(data["params"]), paramsOf(list, s.Params))
 	if len(s.Tools) > 0 || asMap(data["callgate"])["tools"] == nil {
 		data["callgate"] = merge(asMap(data["callgate"]), map[string]any{"tools": toolData(s.Tools)})
 	}

@@ -67,10 +67,6 @@ var setNames = [setCount]string{"deny", "ask", "allow", "accept", "obligations"}
 // load reads and compiles the host's policies, or those that are an agent's own.
 func load(cfg Config, own bool) (*unit, []spec.Problem) {
 	l := &loader{files: map[string]*file{}, owner: map[string]*spec.Policy{}, packs: map[string]*pack{}, data: map[string]any{}}
-	params := map[string]any{}
-	if !own {
-		params = merge(params, cfg.Params)
-	}
 	var list []*spec.Policy
 	for i := range cfg.Policies {
 		if p := &cfg.Policies[i]; p.Rego != nil && p.Own == own {
@@ -78,13 +74,11 @@ func load(cfg Config, own bool) (*unit, []spec.Problem) {
 		}
 	}
 	l.policies(list)
-	for _, p := range list {
-		if len(p.Params) > 0 {
-			name := packageName(p.Meta.Name)
-			given, _ := params[name].(map[string]any)
-			params[name] = merge(p.Params, given)
-		}
+	host := cfg.Params
+	if own {
+		host = nil
 	}
+	params := paramsOf(list, host)
 	if len(l.files) == 0 {
 		return &unit{}, l.problems
 	}
@@ -121,6 +115,19 @@ func load(cfg Config, own bool) (*unit, []spec.Problem) {
 	}
 	u.digest = l.digest(u.packs, raw, own)
 	return u, l.problems
+}
+
+// paramsOf is data.params: the host's over each policy's own.
+func paramsOf(list []*spec.Policy, host map[string]any) map[string]any {
+	params := merge(nil, host)
+	for _, p := range list {
+		if len(p.Params) > 0 {
+			name := packageName(p.Meta.Name)
+			given, _ := params[name].(map[string]any)
+			params[name] = merge(p.Params, given)
+		}
+	}
+	return params
 }
 
 // conflicting returns the rules of one value, functions too, whose definitions do not all give the same constant.

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"callgate/policies"
-	"callgate/policies/cel"
 	"callgate/policies/rego"
 	"callgate/spec"
 )
@@ -21,19 +20,7 @@ func Suite(cfg Config, files ...string) (rego.Suite, []spec.Problem) {
 func (r *Root) Rules() []policies.Rule { return r.rules.Load().list() }
 
 func (r *rules) list() []policies.Rule {
-	out := r.rego.Rules()
-	for _, info := range r.cel.Rules() {
-		out = append(out, ruleOf(info))
-	}
-	return out
-}
-
-func ruleOf(info cel.RuleInfo) policies.Rule {
-	action := info.Action
-	if action == "oblige" {
-		action = "obligation"
-	}
-	return policies.Rule{Policy: info.Policy, ID: info.ID, Engine: "cel", Action: action, Audit: info.Audit, Pos: info.Pos}
+	return append(r.rego.Rules(), r.cel.Rules()...)
 }
 
 // Findings returns everything that fires for a request before it is combined: accepts that lift nothing, and what is
@@ -58,14 +45,7 @@ func (r *Root) Explain(ctx context.Context, req *policies.Request) ([]policies.E
 	now := r.rules.Load()
 	out, regoErr := now.rego.Explain(ctx, staticOf(req), req)
 	list, celErr := now.cel.Explain(ctx, staticOf(req), req)
-	for _, x := range list {
-		e := policies.Explanation{Rule: ruleOf(x.RuleInfo), Outcome: x.Outcome, Args: x.Args}
-		for _, s := range x.Steps {
-			e.Steps = append(e.Steps, policies.Step{Text: s.Text, Leaf: s.Leaf, Value: s.Value, Values: s.Values})
-		}
-		out = append(out, e)
-	}
-	return out, errors.Join(regoErr, celErr)
+	return append(out, list...), errors.Join(regoErr, celErr)
 }
 
 // Cover evaluates the rules in Rego for a request once more, to note which lines that takes.

@@ -14,11 +14,17 @@ import (
 func addModules() {
 	add := func(m *module) { universe[syntax.Module(m.name)] = moduleVal(m, label.BottomID) }
 	add(universe["json"].module())
-	add(collectionsModule())
+	for _, m := range []*module{collectionsModule(), copyModule(), csvModule(), heapModule(), htmlModule(), ioModule()} {
+		add(m)
+	}
 	add(mathModule())
 	add(reModule())
 	add(statisticsModule())
-	add(makeModule("functools", map[string]*builtinDef{"reduce": def("functools.reduce", "function, iterable, initial?", runReduce)}))
+	add(makeModule("functools", map[string]*builtinDef{
+		"reduce": def("functools.reduce", "function, iterable, initial?", runReduce),
+		// A decorator that keeps the name of a function: functions have the names that they were defined with.
+		"wraps": def("functools.wraps", "wrapped", func(t *thread, c *call) val { return universe["<same>"].with(t.shallow(c)) }),
+	}))
 	add(makeModule("base64", map[string]*builtinDef{
 		"b64encode":         def("base64.b64encode", "s", encode64(base64.StdEncoding)),
 		"b64decode":         def("base64.b64decode", "s", decode64(base64.StdEncoding)),

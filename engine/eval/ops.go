@@ -171,6 +171,9 @@ func (t *thread) attr(x val, name string, p pos) val {
 		}
 		panic(t.fail(p, x.lab, "no-field", "struct has no .%s field%s", name, nearestField(name, r.names)))
 	}
+	if name == "__name__" && (x.k == kFunc || x.k == kBuiltin) {
+		return stringVal(functionName(x), t.join(x.lab, t.pc))
+	}
 	if x.k == kBuiltin {
 		if v, ok := typeAttrs[x.builtin()][name]; ok {
 			return v.with(t.join(x.lab, t.pc))

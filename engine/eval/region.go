@@ -402,6 +402,9 @@ func (e *effects) call(n *star.CallExpr) {
 	switch fn := unparen(n.Fn).(type) {
 	case *star.Ident:
 		b, _ := fn.Binding.(*resolve.Binding)
+		if heapChanges[fn.Name] && len(n.Args) > 0 {
+			e.change(n.Args[0])
+		}
 		switch fn.Name {
 		case syntax.Delete:
 			e.change(n.Args[0])
@@ -428,6 +431,9 @@ func (e *effects) call(n *star.CallExpr) {
 		e.add(fn.X)
 		if mutators[fn.Name.Name] {
 			e.change(fn.X)
+		}
+		if heapChanges[fn.Name.Name] && len(n.Args) > 0 {
+			e.change(n.Args[0])
 		}
 		r, named := refOf(fn.X)
 		if !methodNames[fn.Name.Name] || named && r.scope == resolve.Predeclared {

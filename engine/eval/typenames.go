@@ -181,3 +181,14 @@ func pythonTypeName(name string) string {
 	}
 	return name
 }
+
+// functionName is the name that a function was defined with.
+func functionName(v val) string {
+	if v.k == kBuiltin {
+		return v.builtin().name
+	}
+	if name := v.fn().code.name; name != "lambda" {
+		return name
+	}
+	return "<lambda>"
+}

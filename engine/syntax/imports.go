@@ -9,26 +9,24 @@ import (
 
 // Modules are the modules that a program may import, sorted. An import binds a name to the module, which who runs a tree has to
 // define under the name that [Module] gives.
-var Modules = []string{"base64", "collections", "functools", "hashlib", "json", "math", "re", "statistics", "string"}
+var Modules = []string{"base64", "collections", "copy", "csv", "functools", "hashlib", "heapq", "html", "io", "json", "math", "re", "statistics", "string"}
 
 // Module returns the name of a module for who runs a tree. No program can spell it.
 func Module(name string) string { return "<module " + name + ">" }
 
 // ignored are the modules whose names stand in annotations only.
-var ignored = map[string]bool{"typing": true, "__future__": true, "collections.abc": true}
+var ignored = map[string]bool{"typing": true, "__future__": true, "collections.abc": true, "dataclasses": true}
 
 // elsewhere says what there is in place of a module.
 var elsewhere = map[string]string{
 	"os": "files are reached through tools", "pathlib": "files are reached through tools", "shutil": "files are reached through tools",
-	"glob": "files are reached through tools", "tempfile": "files are reached through tools", "io": "files are reached through tools",
-	"csv":      "a tool reads CSV; a line is split by line.split(\",\")",
+	"glob": "files are reached through tools", "tempfile": "files are reached through tools",
 	"requests": "what is outside is reached through tools", "urllib": "what is outside is reached through tools", "http": "what is outside is reached through tools",
 	"httpx": "what is outside is reached through tools", "socket": "what is outside is reached through tools", "smtplib": "mail is sent by a tool",
 	"subprocess": "a program starts no other", "sys": "a program has no process: print, or end with done(value)", "logging": "write print(x)",
 	"time": "the time is a tool's to tell", "random": "a program gives the same each time: take a number from a tool or an input", "uuid": "a program gives the same each time: take an id from a tool or an input",
 	"numpy": "write loops and comprehensions over lists, sum, min and max; statistics has mean and median", "pandas": "keep rows in lists of dicts; sorted, sum and comprehensions do the rest",
-	"asyncio": "every call waits for its result", "threading": "calls are made one after the other", "dataclasses": "keep data in dicts, or in struct(name = value)", "enum": "write constants",
-	"copy": "list(xs), dict(d) and xs[:] are copies", "pprint": "write print(json.dumps(x, indent=2))",
+	"asyncio": "every call waits for its result", "threading": "calls are made one after the other", "enum": "write constants", "pprint": "write print(json.dumps(x, indent=2))",
 	"datetime": "dates as texts YYYY-MM-DD compare and sort as they are", "itertools": "write comprehensions with several for, zip and enumerate",
 }
 
@@ -47,6 +45,9 @@ func (p *parser) imports() {
 			p.next()
 			name = p.ident()
 		}
+		if module == "typing" {
+			p.aliases(name.Name)
+		}
 		if p.available(at, module, nested) {
 			p.bindImport(pos, name, p.newIdent(p.pos(at), Module(module)))
 		}
@@ -64,6 +65,7 @@ func (p *parser) importFrom() {
 	module, nested := p.moduleName()
 	p.expect(syntax.IMPORT)
 	ok := p.available(at, module, nested)
+	typing := ignored[module] && module != "dataclasses"
 	if p.tok == syntax.STAR {
 		p.report(p.i, "got an import of everything, want names", "write import "+module+", and "+module+".name")
 		p.next()
@@ -81,6 +83,9 @@ func (p *parser) importFrom() {
 			p.next()
 			name = p.ident()
 		}
+		if typing {
+			p.aliases(name.Name)
+		}
 		if ok {
 			d := node(&p.dots)
 			d.Dot, d.X, d.Name = where, p.newIdent(where, Module(module)), p.newIdent(where, from.Name)
@@ -95,6 +100,14 @@ func (p *parser) importFrom() {
 		p.expect(syntax.RPAREN)
 	}
 	p.tall(3)
+}
+
+// aliases notes a name that stands in annotations only.
+func (p *parser) aliases(name string) {
+	if p.typing == nil {
+		p.typing = map[string]bool{}
+	}
+	p.typing[name] = true
 }
 
 func (p *parser) bindImport(pos syntax.Position, name *syntax.Ident, value syntax.Expr) {

@@ -39,9 +39,11 @@ type parser struct {
 	loops     int // names that the parser has made up
 	lambdas   int // around what is being parsed, and defs likewise
 	defs      int
-	shared    shared // of the innermost def
-	handlers  int    // of a try around, in the same function
-	vars      bool   // the parenthesis that begins is around variables of a loop
+	shared    shared          // of the innermost def
+	fields    *classFields    // of the class whose body it is
+	typing    map[string]bool // names of the module typing
+	handlers  int             // of a try around, in the same function
+	vars      bool            // the parenthesis that begins is around variables of a loop
 
 	limits Limits
 

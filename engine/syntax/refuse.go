@@ -42,7 +42,6 @@ var refusedOperators = map[kind]refusal{
 var refusedKeywords = map[kind]refusal{
 	syntax.IMPORT:  {"got an import, want no import", "remove it: what a program may use is there without import"},
 	syntax.FROM:    {"got an import, want no import", "remove it: what a program may use is there without import"},
-	syntax.CLASS:   {"got a class, want functions and plain data", "keep data in dicts, and write functions that take them"},
 	syntax.EXCEPT:  {"got an except clause with no try before it in this block", "indent it like its try"},
 	syntax.FINALLY: {"got a finally clause with no try before it in this block", "indent it like its try"},
 	syntax.WITH:    {"got a with statement, want a call", "call the function and use its result: nothing needs closing"},
@@ -52,7 +51,6 @@ var refusedKeywords = map[kind]refusal{
 	syntax.DEL:     {"got a del statement, want a call", "write d.pop(key) for a dict, xs.pop(i) for a list"},
 	syntax.IS:      refusedIs,
 	syntax.AS:      {"got keyword 'as', want end of line", "assign the value to a name: x = value"},
-	at:             {"got a decorator, want def", "call it after the def: f = decorate(f)"},
 }
 
 // refuse reports at the current token that a construct is not part of the language.
@@ -70,10 +68,6 @@ func (p *parser) refusedBlock() syntax.Stmt {
 	p.refuse(refusedKeywords[word])
 	p.next()
 	switch word {
-	case at:
-		p.test()
-		p.expect(syntax.NEWLINE)
-		return p.standIn()
 	case syntax.ASYNC:
 		switch p.tok {
 		case syntax.DEF:
@@ -85,13 +79,6 @@ func (p *parser) refusedBlock() syntax.Stmt {
 			p.with()
 		default:
 			panic(bailout{})
-		}
-	case syntax.CLASS:
-		p.ident()
-		if p.tok == syntax.LPAREN {
-			p.next()
-			p.args()
-			p.expect(syntax.RPAREN)
 		}
 	case syntax.WITH:
 		p.with()
@@ -338,6 +325,7 @@ func (p *parser) annotated(x syntax.Expr) syntax.Stmt {
 	p.extend()
 	p.next()
 	p.test()
+	p.annotatedField(x)
 	if p.tok == syntax.EQ {
 		return p.assign(x)
 	}

@@ -41,7 +41,11 @@ func (p *parser) stmt() {
 		stmt = p.standIn()
 	case syntax.TRY:
 		stmt = p.tryStmt()
-	case syntax.CLASS, syntax.WITH, syntax.ASYNC, at:
+	case syntax.CLASS:
+		stmt = p.class(false)
+	case at:
+		stmt = p.decorated()
+	case syntax.WITH, syntax.ASYNC:
 		stmt = p.refusedBlock()
 	default:
 		if p.tok != syntax.IDENT || !p.isMatch() {
@@ -82,15 +86,15 @@ func (p *parser) def() syntax.Stmt {
 		p.test()
 	}
 	p.colon("def")
-	lambdas, outer, handlers := p.lambdas, p.shared, p.handlers
-	p.lambdas, p.shared, p.handlers = 0, nil, 0
+	lambdas, outer, handlers, class := p.lambdas, p.shared, p.handlers, p.fields
+	p.lambdas, p.shared, p.handlers, p.fields = 0, nil, 0, nil
 	p.defs++
 	body := p.suite("def", line)
 	if p.defs--; p.shared != nil {
 		h++
 		body = p.rebound(body, p.shared)
 	}
-	p.lambdas, p.shared, p.handlers = lambdas, outer, handlers
+	p.lambdas, p.shared, p.handlers, p.fields = lambdas, outer, handlers, class
 	p.tall(max(h, p.h))
 	return &syntax.DefStmt{Def: def, Name: name, Lparen: lparen, Params: params, Rparen: rparen, Body: body}
 }
@@ -387,6 +391,9 @@ func (p *parser) assign(x syntax.Expr) syntax.Stmt {
 			if slice, ok := unparen(x).(*syntax.SliceExpr); ok {
 				p.tall(p.h + 1)
 				return &syntax.ExprStmt{X: p.special(SetSlice, slice.Lbrack, slice, rhs)}
+			}
+			if p.isAlias(rhs) {
+				return p.standIn()
 			}
 			x, rhs = p.target(x, rhs, Unpack)
 		}

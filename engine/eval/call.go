@@ -710,7 +710,7 @@ func (t *thread) joinShallow(l label.ID, v *val) label.ID {
 	if v.lab != l {
 		l = t.join(l, v.lab)
 	}
-	if v.k >= kList && v.k <= kSet || v.k == kDeque {
+	if v.k >= kList && v.k <= kSet {
 		return t.join(l, t.structure(*v))
 	}
 	return l

@@ -63,9 +63,9 @@ func (t *thread) intPower(a, b val, l label.ID, p pos) *big.Int {
 func runPow(t *thread, c *call) val {
 	a, b := c.args[0], c.args[1]
 	l := t.shallow(c)
-	for i := range c.args {
-		if i < 2 && !c.args[i].isNum() || !c.none(i) && !c.args[i].isNum() {
-			panic(t.badArg(c, "for parameter %s: got %s, want a number", paramName(c, i), c.args[i].typeName()))
+	for i, v := range c.args {
+		if !v.isNum() && (i < 2 || !c.none(2)) {
+			panic(t.badArg(c, "for parameter %s: got %s, want a number", paramName(c, i), v.typeName()))
 		}
 	}
 	if c.none(2) {

@@ -1,0 +1,13 @@
+s = "  The Annual Report: 2026 edition  "
+clean = s.strip()
+print(clean.upper())
+print(clean.lower().count("e"))
+print(clean.title())
+print(clean.split(": "))
+print(clean.replace("Annual", "Monthly"))
+print(clean.startswith("The"), clean.endswith("edition"))
+print(clean.find("Report"), clean.find("zzz"))
+print("-".join(clean.split()))
+print("42".zfill(6), "x".center(9, "*"), "left".ljust(8) + "|", "right".rjust(8))
+print(clean[::-1])
+print("abc".isalpha(), "123".isdigit(), "a1".isalnum())

@@ -5,7 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -15,6 +18,7 @@ import (
 
 	starjson "go.starlark.net/lib/json"
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 	star "go.starlark.net/syntax"
 
 	"callgate/engine/label"
@@ -95,6 +99,17 @@ def run():
 `},
 }
 
+// benchStock are the functions of go.starlark.net's benchmark.star, with how often each is run.
+var benchStock = []struct {
+	name  string
+	times int
+}{
+	{"range_construction", 10000}, {"range_iteration", 300}, {"calling", 3}, {"builtin_method", 20}, {"int", 50}, {"bigint", 20}, {"gauss", 1}, {"mix", 30},
+	{"dict_equal", 20}, {"set_equal", 20}, {"to_json_flat_mixed", 500}, {"to_json_flat_big", 10}, {"to_json_deep", 300}, {"to_json_deep_list", 300},
+	{"issubset_unique_large_small", 5}, {"issubset_unique_small_large", 5}, {"issubset_unique_same", 20}, {"issubset_duplicate_large_small", 5},
+	{"issubset_duplicate_small_large", 5}, {"issubset_duplicate_same", 20}, {"string_startswith", 10000},
+}
+
 const benchSum = "def sum(xs):\n    n = 0\n    for x in xs:\n        n += x\n    return n\n"
 
 // peer runs a program's run() once and says how long it took.
@@ -141,7 +156,8 @@ type stock struct {
 
 func newStock(text string) (*stock, error) {
 	o := &star.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
-	g, err := starlark.ExecFileOptions(o, &starlark.Thread{}, "bench.star", benchSum+text, starlark.StringDict{"json": starjson.Module})
+	pre := starlark.StringDict{"json": starjson.Module, "struct": starlark.NewBuiltin("struct", starlarkstruct.Make)}
+	g, err := starlark.ExecFileOptions(o, &starlark.Thread{}, "bench.star", benchSum+text, pre)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +184,7 @@ func newCPython(text string) (*cpython, error) {
 	if err != nil {
 		return nil, err
 	}
-	script := "import json, sys, time\njson.encode = lambda x: json.dumps(x, separators = (',', ':'))\njson.decode = json.loads\n" + text + `
+	script := "import json, sys, time, types\nstruct = types.SimpleNamespace\njson.encode = lambda x: json.dumps(x, separators = (',', ':'))\njson.decode = json.loads\n" + text + `
 for _ in sys.stdin:
     t = time.perf_counter_ns()
     run()
@@ -239,14 +255,53 @@ def run():
 	b.ReportMetric(float64(times[1][m])/float64(times[0][m]), "x/untainted")
 }
 
-// BenchmarkPrograms reports x/stock and x/cpython: how many times as fast as each.
+// BenchmarkPrograms reports x/stock and x/cpython: how many times as fast as each. The last line has the geometric means.
 func BenchmarkPrograms(b *testing.B) {
+	means := geometric{}
 	for _, p := range benchPrograms {
-		b.Run(p.name, func(b *testing.B) { benchPeers(b, p.text) })
+		b.Run(p.name, func(b *testing.B) { means.add(benchPeers(b, p.text)) })
+	}
+	means.report(b)
+}
+
+// BenchmarkStock is BenchmarkPrograms for the stock interpreter's own benchmark.
+func BenchmarkStock(b *testing.B) {
+	text, err := os.ReadFile(filepath.Join(stockDir(b), "starlark", "testdata", "benchmark.star"))
+	if err != nil {
+		b.Skip(err)
+	}
+	means := geometric{}
+	for _, f := range benchStock {
+		b.Run(f.name, func(b *testing.B) {
+			means.add(benchPeers(b, fmt.Sprintf("%s\ndef run():\n    bench_%s(struct(n = %d))\n", text, f.name, f.times)))
+		})
+	}
+	means.report(b)
+}
+
+// geometric collects ratios by peer: their logarithms, of every round of every benchmark.
+type geometric map[string][]float64
+
+func (g geometric) add(ratios map[string]float64) {
+	for peer, r := range ratios {
+		g[peer] = append(g[peer], math.Log(r))
 	}
 }
 
-func benchPeers(b *testing.B, text string) {
+func (g geometric) report(b *testing.B) {
+	b.Run("mean", func(b *testing.B) {
+		for peer, logs := range g {
+			sum := 0.0
+			for _, l := range logs {
+				sum += l
+			}
+			b.ReportMetric(math.Exp(sum/float64(len(logs))), "x/"+peer)
+		}
+	})
+}
+
+// benchPeers runs a program in turn with each peer, and returns how many times as fast as each it ran here.
+func benchPeers(b *testing.B, text string) map[string]float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	us, err := newOurs(text, lowLabel)
 	if err != nil {
@@ -280,8 +335,11 @@ func benchPeers(b *testing.B, text string) {
 		return float64(t[len(t)/2])
 	}
 	b.ReportMetric(mid("ours"), "ns/op")
+	ratios := map[string]float64{}
 	for name, p := range peers {
-		b.ReportMetric(mid(name)/mid("ours"), "x/"+name)
+		ratios[name] = mid(name) / mid("ours")
+		b.ReportMetric(ratios[name], "x/"+name)
 		p.close()
 	}
+	return ratios
 }

@@ -303,7 +303,17 @@ func (t *thread) foresee(l label.ID) {
 
 // callBuiltin evaluates arguments and calls a builtin.
 func (t *thread) callBuiltin(b *builtin, recv val, via label.ID, args []callArg, plain bool, p pos) val {
-	n, spread := len(args), t.spread
+	n, def := len(args), b.def
+	if plain && n >= def.required && n <= len(def.params)-def.kwonly {
+		frame := t.push(len(def.params)) // what is absent stays unbound
+		for i := range args {
+			frame[i] = args[i].x(t)
+		}
+		r := t.native(b, recv, via, frame, nil, label.BottomID, p)
+		t.pop(len(frame))
+		return r
+	}
+	spread := t.spread
 	frame := t.push(n)
 	pos, kw, star := t.evalArgs(args, plain, frame, p)
 	r := t.native(b, recv, via, pos, kw, star, p)

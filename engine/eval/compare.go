@@ -271,13 +271,13 @@ func (t *thread) compareSets(op star.Token, x, y *dict) bool {
 	if x.live > y.live {
 		return false
 	}
-	all := true
-	x.each(func(k, _ val) bool {
+	for i := range x.ents {
 		t.charge(1)
-		all = t.find(y, k, t.hash(k)) >= 0
-		return all
-	})
-	return all
+		if e := &x.ents[i]; e.k.k != kUnbound && t.find(y, e.k, e.h) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // in evaluates x in y, or not in.

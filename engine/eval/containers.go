@@ -409,10 +409,7 @@ func addSetMethods() {
 	combine("intersection", star.AMP)
 	combine("symmetric_difference", star.CIRCUMFLEX)
 	combine("union", star.PIPE)
-	addMethod(kSet, "issubset", "other", func(t *thread, c *call) val {
-		other := t.toSet(c, 0)
-		return boolVal(t.compareSets(star.LE, c.recv.dict(), other.dict()), t.join(t.shallow(c), t.structure(other)))
-	})
+	addMethod(kSet, "issubset", "other", setIsSubset)
 	addMethod(kSet, "issuperset", "other", setIsSuperset)
 	addMethod(kSet, "isdisjoint", "other", func(t *thread, c *call) val {
 		other := t.toSet(c, 0)
@@ -485,6 +482,36 @@ func addSetMethods() {
 }
 
 // setIsSuperset looks at the elements of any iterable until one is missing.
+// setIsSubset looks for the set's elements in a sequence until it has met all of them.
+func setIsSubset(t *thread, c *call) val {
+	other := c.args[0]
+	d, l := c.recv.dict(), t.shallow(c)
+	if other.k == kSet {
+		return boolVal(t.compareSets(star.LE, d, other.dict()), l)
+	}
+	if !t.iterable(other) {
+		panic(t.notIterable(c, 0))
+	}
+	t.alloc(stringSize(int64(len(d.ents))))
+	met, left := make([]bool, len(d.ents)), d.live
+	it, _ := t.iterate(other)
+	for left > 0 {
+		e, ok := it.next(t)
+		if !ok {
+			break
+		}
+		t.charge(1)
+		h := t.hash(e.with(t.join(e.lab, l))) // that one cannot be in a set tells that it is there
+		l = t.join(l, t.deepLabel(e))
+		if i := t.find(d, e, h); i >= 0 && !met[i] {
+			met[i] = true
+			left--
+		}
+	}
+	t.deeper(c, l)
+	return boolVal(left == 0, l)
+}
+
 func setIsSuperset(t *thread, c *call) val {
 	other := t.iterableArg(c, 0)
 	d, l := c.recv.dict(), t.shallow(c)

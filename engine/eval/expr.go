@@ -488,6 +488,9 @@ func (f *fcomp) slice(e *star.SliceExpr) expr {
 	}
 }
 
+// mostAhead is for how many elements a comprehension makes room before it has any.
+const mostAhead = 1 << 12
+
 // comprehension compiles [body for …], {k: v for …} and {x for …}.
 func (f *fcomp) comprehension(e *star.Comprehension) expr {
 	var slot int // of the container being made, and of a key
@@ -525,8 +528,14 @@ func (f *fcomp) comprehension(e *star.Comprehension) expr {
 			add = func(t *thread) {
 				v := x(t)
 				o := t.locals[slot].list()
-				t.append(o, v)
-				o.st = t.join(o.st, t.pc)
+				if len(o.items) < cap(o.items) {
+					o.items = append(o.items, v)
+				} else {
+					t.append(o, v)
+				}
+				if o.st != t.pc {
+					o.st = t.join(o.st, t.pc)
+				}
 			}
 		}
 	}
@@ -560,19 +569,27 @@ func (f *fcomp) comprehension(e *star.Comprehension) expr {
 				}
 			}
 		case *star.ForClause:
-			vars := f.assign(c.Vars)
+			vars, local := f.target(c.Vars)
 			seq, p := source, start(c.X)
 			if i > 0 {
 				seq = f.expr(c.X)
 			}
+			sized := len(e.Clauses) == 1 && !e.Curly
 			entered := func(t *thread, l label.ID) { t.joinMade(slot, l) }
 			run = func(t *thread) {
 				l := t.beginLoop(seq(t), whole, p, entered)
+				if sized && l.seq.v.k != kSeq { // its list gets room for all of them at once
+					t.grow(t.locals[slot].list(), int(min(t.length(l.seq.v), mostAhead)))
+				}
 				for elem, ok := l.next(t); ok; elem, ok = l.next(t) {
 					if t.fuel -= cost; t.fuel < 0 {
 						t.refuel()
 					}
-					vars(t, elem)
+					if local >= 0 {
+						t.locals[local] = elem
+					} else {
+						vars(t, elem)
+					}
 					next(t)
 				}
 				l.end(t)

@@ -336,19 +336,13 @@ func stmtNodes(lists ...[]star.Stmt) []star.Node {
 func (f *fcomp) forStmt(s *star.ForStmt, p *place) stmt {
 	f.judge(judgedKind, s.X)
 	seq := f.expr(s.X)
-	vars := f.assign(s.Vars)
+	vars, local := f.target(s.Vars)
 	own := f.need
 	body := f.block(s.Body, p, s)
 	f.need = own
 	r := f.region(p, s)
 	r.self = s
 	where := start(s.X)
-	var local = -1
-	if id, ok := s.Vars.(*star.Ident); ok {
-		if b := id.Binding.(*resolve.Binding); b.Scope == resolve.Local {
-			local = b.Index
-		}
-	}
 	return func(t *thread) sig {
 		out := sigNext
 		l := t.beginLoop(seq(t), r, where, nil)
@@ -374,6 +368,18 @@ func (f *fcomp) forStmt(s *star.ForStmt, p *place) stmt {
 		l.end(t)
 		return out
 	}
+}
+
+// target compiles the variables of a loop. An element already carries the pc: where there is one variable, and it is a local,
+// it goes into that slot; otherwise local is negative.
+func (f *fcomp) target(e star.Expr) (vars assign, local int) {
+	vars, local = f.assign(e), -1
+	if id, ok := unparen(e).(*star.Ident); ok {
+		if b := id.Binding.(*resolve.Binding); b.Scope == resolve.Local {
+			local = b.Index
+		}
+	}
+	return vars, local
 }
 
 // loop is a loop over a sequence that is running. Each element carries the pc of

@@ -258,7 +258,7 @@ func programBytes(f *star.File, size, funcs int) int64 {
 				tries = true
 			}
 		case *star.ForStmt, *star.WhileStmt, *star.CondExpr, *star.Comprehension:
-			n += 520
+			n += 580
 		case *star.BinaryExpr:
 			if node.Op == star.AND || node.Op == star.OR {
 				n += 440

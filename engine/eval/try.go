@@ -223,8 +223,11 @@ func (t *thread) handle(err *Error, plan *tryPlan, handlers []handler, p pos) si
 	t.hold(err.raised)
 	for i := range handlers {
 		h := &handlers[i]
-		if h.class != nil && !t.catches(h, err) {
-			continue
+		if h.class != nil {
+			t.meetError(err, t.pc, h.p) // what follows is done because there was one
+			if !t.catches(h, err) {
+				continue
+			}
 		}
 		t.release()
 		t.meetError(err, t.pc, p)

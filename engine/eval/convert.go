@@ -33,6 +33,9 @@ func (t *thread) nodes(n int64) []value.Value {
 func (t *thread) exportAt(v val, depth int, root val) value.Value {
 	t.burn(1)
 	out := value.Value{Label: t.tab.Label(v.lab)}
+	if t.textual && !hasForm(v) {
+		return value.StringOf(t.repr(v), t.tab.Label(t.deepLabel(v)))
+	}
 	switch v.k {
 	case kNone:
 		out.Kind = value.None
@@ -105,6 +108,19 @@ func (t *thread) exportAt(v val, depth int, root val) value.Value {
 		panic(t.errorf(t.deepLabel(root), "not-data", "a %s cannot leave the program: only plain data can", v.typeName()))
 	}
 	return out
+}
+
+// hasForm reports whether a value has a plain form, whatever is in it.
+func hasForm(v val) bool {
+	switch v.k {
+	case kFunc, kBuiltin, kModule:
+		return false
+	case kStruct:
+		return !v.isError()
+	case kObject:
+		return v.object().class.parts
+	}
+	return true
 }
 
 // importValue makes an input of a value, before there is a program: it takes none of its steps.

@@ -307,73 +307,20 @@ func runPrint(t *thread, c *call) val {
 
 const printSize = int(unsafe.Sizeof(Print{}))
 
-// exportText is export, but for a value that has no plain form or contains itself, which becomes its text.
+// exportText is export, but what has no plain form is text wherever it is: so that what is around it has the same form
+// whatever it is. A value that contains itself is text as a whole.
 func (t *thread) exportText(v val) (out value.Value) {
-	text := func() value.Value { return value.StringOf(t.repr(v), t.tab.Label(t.deepLabel(v))) }
-	if !t.isData(v) {
-		return text()
-	}
 	m := t.markPoint()
+	t.textual = true
 	defer func() {
+		t.textual = false
 		if r := recover(); r != nil {
 			if e, ok := r.(*Error); !ok || e.Code != "too-deep" {
 				panic(r)
 			}
 			t.unwind(m)
-			out = text()
+			out = value.StringOf(t.repr(v), t.tab.Label(t.deepLabel(v)))
 		}
 	}()
 	return t.export(v)
-}
-
-// isData reports whether a value has a plain form.
-func (t *thread) isData(v val) bool {
-	q := &t.todo
-	q.begin(t.s)
-	ok := t.plain(v)
-	for ok {
-		v, more := q.pop()
-		if !more {
-			break
-		}
-		switch v.k {
-		case kTuple, kList:
-			for _, e := range t.items(v) {
-				ok = ok && t.plain(e)
-			}
-		case kStruct:
-			for _, e := range v.record().items {
-				ok = ok && t.plain(e)
-			}
-		case kDict:
-			v.dict().each(func(k, e val) bool {
-				ok = t.plain(k) && t.plain(e)
-				return ok
-			})
-		}
-	}
-	q.drop()
-	return ok
-}
-
-// plain reports whether a value may be data, and queues what it has in it.
-func (t *thread) plain(v val) bool {
-	t.burn(1)
-	switch v.k {
-	case kFunc, kBuiltin, kModule:
-		return false
-	case kObject:
-		if !v.object().class.parts {
-			return false
-		}
-		t.todo.push(v)
-	case kStruct:
-		if v.isError() {
-			return false
-		}
-		t.todo.push(v)
-	case kTuple, kList, kDict, kSet, kDeque:
-		t.todo.push(v)
-	}
-	return true
 }

@@ -50,6 +50,7 @@ type thread struct {
 	at       pos // of the statement, or of the call of a builtin, that is running: where a limit is passed
 
 	todo    todo     // of a walk over data that is under way
+	textual bool     // what is exported without a plain form is text
 	scratch []byte   // for short texts
 	matcher *matcher // that is not in use
 	tail    []byte   // the string that was concatenated last, see [thread.concat]

@@ -720,7 +720,7 @@ func (t *thread) joinShallow(l label.ID, v *val) label.ID {
 	if v.lab != l {
 		l = t.join(l, v.lab)
 	}
-	if v.k >= kList && v.k <= kSet {
+	if v.k >= kList && v.k <= kSet || v.k == kDeque {
 		return t.join(l, t.structure(*v))
 	}
 	return l

@@ -33,7 +33,7 @@ func (t *thread) groupNumber(m *object, v val, l label.ID) int {
 			return g + 1
 		}
 	}
-	e := t.errorf(t.join(l, t.deepLabel(v)), "no-field", "%sno such group: %s", t.prefix(), t.short(v))
+	e := t.errorf(t.join(l, t.deepLabel(v)), "no-field", "%sno such group: %s", t.prefix(), t.short(v)).of("IndexError")
 	panic(e.advise("there are 0 to " + strconv.Itoa(re.groups)))
 }
 

@@ -2,6 +2,8 @@ package eval
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -18,14 +20,14 @@ func mathModule() *module {
 	add := func(name, params string, run native) {
 		m.attrs[name] = builtinVal(&builtin{name: name, recv: unboundVal, def: def("math."+name, params, run)}, label.BottomID)
 	}
-	for name, f := range map[string]func(float64) float64{
+	for name, f := range inOrder(map[string]func(float64) float64{
 		"sqrt": math.Sqrt, "exp": math.Exp, "log2": math.Log2, "log10": math.Log10, "log1p": math.Log1p, "expm1": math.Expm1, "fabs": math.Abs, "cbrt": math.Cbrt,
 		"sin": math.Sin, "cos": math.Cos, "tan": math.Tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh,
 		"degrees": func(x float64) float64 { return x * (180 / math.Pi) }, "radians": func(x float64) float64 { return x * (math.Pi / 180) },
-	} {
+	}) {
 		add(name, "x", func(t *thread, c *call) val { return t.real(c, f(c.real(t, 0)), c.real(t, 0)) })
 	}
-	for name, f := range map[string]func(x, y float64) float64{"atan2": math.Atan2, "fmod": math.Mod, "copysign": math.Copysign, "pow": math.Pow} {
+	for name, f := range inOrder(map[string]func(x, y float64) float64{"atan2": math.Atan2, "fmod": math.Mod, "copysign": math.Copysign, "pow": math.Pow}) {
 		add(name, "x, y", func(t *thread, c *call) val {
 			return t.real(c, f(c.real(t, 0), c.real(t, 1)), c.real(t, 0), c.real(t, 1))
 		})
@@ -46,7 +48,7 @@ func mathModule() *module {
 		}
 		return t.real(c, x, c.real(t, 0))
 	})
-	for name, f := range map[string]func(float64) float64{"floor": math.Floor, "ceil": math.Ceil, "trunc": math.Trunc} {
+	for name, f := range inOrder(map[string]func(float64) float64{"floor": math.Floor, "ceil": math.Ceil, "trunc": math.Trunc}) {
 		add(name, "x", func(t *thread, c *call) val {
 			v := c.args[0].number()
 			if v.isInt() {
@@ -60,10 +62,10 @@ func mathModule() *module {
 			return t.bigResult(i, t.shallow(c))
 		})
 	}
-	for name, f := range map[string]func(float64) bool{
+	for name, f := range inOrder(map[string]func(float64) bool{
 		"isnan": math.IsNaN, "isinf": func(x float64) bool { return math.IsInf(x, 0) },
 		"isfinite": func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) },
-	} {
+	}) {
 		add(name, "x", func(t *thread, c *call) val { return boolVal(f(c.real(t, 0)), t.shallow(c)) })
 	}
 	add("isclose", "a, b, *, rel_tol?, abs_tol?", func(t *thread, c *call) val {
@@ -124,6 +126,17 @@ func mathModule() *module {
 		return t.bigResult(new(big.Int).Sqrt(n), t.shallow(c))
 	})
 	return m
+}
+
+// inOrder yields what a map has in the order of its keys: builtins are numbered as they are made, the same in every process.
+func inOrder[T any](m map[string]T) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
 }
 
 // real returns a number as a float.

@@ -36,13 +36,6 @@ var notServed = map[string]string{
 	"month_ends.py":             "got an import of calendar",
 	"diff_lists.py":             "unknown binary op: list & list", // the keys of a dict are a list
 	"unicode_names.py":          "",                               // a string has the length of its bytes
-	"age_in_days.py":            "got an import of datetime",
-	"due_dates.py":              "got an import of datetime",
-	"parse_iso_datetimes.py":    "got an import of datetime",
-	"weekday_schedule.py":       "got an import of datetime",
-	"itertools_combos.py":       "got an import of itertools",
-	"itertools_groupby.py":      "got an import of itertools",
-	"textwrap_summary.py":       "got an import of textwrap",
 }
 
 // wantServed is the least share of those that can be served.

@@ -14,6 +14,13 @@ import (
 const maxIntBits = 64 << 13
 
 func (t *thread) unary(op star.Token, v val, p pos) val {
+	if ofClass(v) == deltaClass && (op == star.MINUS || op == star.PLUS) {
+		n := v.object().n
+		if op == star.MINUS {
+			n = -n
+		}
+		return t.newObject(deltaClass, n, v.lab)
+	}
 	switch {
 	case op == star.MINUS && v.isInt():
 		t.at = p
@@ -67,6 +74,11 @@ func (t *thread) binary(op star.Token, a, b val, p pos) val {
 
 func (t *thread) operate(op star.Token, a, b val, p pos) val {
 	l := t.join(a.lab, b.lab)
+	if a.k == kObject || b.k == kObject {
+		if v, ok := t.particular(op, a, b, l); ok {
+			return v
+		}
+	}
 	switch op {
 	case star.PLUS:
 		switch {

@@ -17,6 +17,8 @@ type class struct {
 
 	named  func(v val) string // the name of the type, if each value has its own
 	repr   func(w *textWriter, v val)
+	text   func(v val) string                             // what str gives, if that is something else
+	format func(w *textWriter, v val, spec string, p pos) // under a specification that is not empty
 	truth  func(v val) bool
 	equal  func(t *thread, a, b val) bool                       // of two values of the class; else they are equal if they are one
 	order  func(t *thread, a, b val) (c int, ok bool)           // of two values of the class
@@ -135,6 +137,9 @@ func namesOf(v val) []string {
 	}
 }
 
+// formats reports whether a value is formatted under specifications of its own.
+func formats(v val) bool { return v.k == kObject && v.object().class.format != nil }
+
 // ownField returns a field that a class, or a function that is a class to programs, has under a name. It has no label.
 func (t *thread) ownField(v val, name string) (val, bool) {
 	if c := ofClass(v); c != nil && c.fields[name] != nil {
@@ -167,6 +172,10 @@ func (t *thread) ownField(v val, name string) (val, bool) {
 		}
 		if m := v.builtin().def.attrs; m != nil {
 			a, ok := m.attrs[name]
+			if a.k == kObject { // walks mark objects, and sessions share this one
+				o := a.object()
+				a = t.newObject(o.class, o.n, label.BottomID)
+			}
 			return a, ok
 		}
 	}

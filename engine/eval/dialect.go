@@ -136,7 +136,7 @@ func (f *fcomp) fstring(e *star.CallExpr) expr {
 				l = t.join(l, s.lab)
 				v = t.locals[first+2*i]
 			}
-			if p.conv != "" || v.k >= kTuple {
+			if p.conv != "" || v.k >= kTuple && !formats(v) {
 				t.at = p.p
 				t.locals[first+2*i] = t.converted(v, p.conv)
 			}

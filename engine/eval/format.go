@@ -45,6 +45,10 @@ func (w *textWriter) format(v val, spec string, l label.ID, p pos) {
 		w.str(v)
 		return
 	}
+	if formats(v) {
+		v.object().class.format(w, v, spec, p)
+		return
+	}
 	fail := func(format string, args ...any) *Error {
 		return t.fail(p, t.join(l, t.deepLabel(v)), "format", "format: "+format, args...)
 	}
@@ -193,6 +197,10 @@ func (w *textWriter) str(v val) {
 	}
 	if v.isError() {
 		w.message(v)
+		return
+	}
+	if v.k == kObject && v.object().class.text != nil {
+		w.put(v.object().class.text(v))
 		return
 	}
 	w.write(v)

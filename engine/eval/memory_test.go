@@ -108,6 +108,9 @@ func TestTheTracerSeesWhatTheHeapHolds(t *testing.T) {
 		{"compiled patterns", "re.compile('(a|b)+%d' % i)", 2.5},
 		{"matches", "re.search('(b)(c)?', 'abc')", 0},
 		{"texts that were found", "re.findall('[a-z]+', 'some words %d' % i)", 1.15},
+		{"dates", "datetime.date(2024, 1, 1 + i % 28)", 0},
+		{"datetimes with a zone", "datetime.datetime(2024, 1, 1, tzinfo = datetime.timezone.utc)", 0},
+		{"combinations", "itertools.combinations([i, 1, 2], 2)", 0},
 		{"types of named tuples", "collections.namedtuple('T', 'a b')", 1.3},
 		{"ranges", "range(i + 1)", 0},
 		{"lazy sequences", "('text of some length %d' % i).elems()", 0},
@@ -145,7 +148,7 @@ def emptied(n):
 def closure(i):
     a, b = i, [i]
     return lambda: a + len(b)
-import collections, re
+import collections, re, datetime, itertools
 def queue(n, less):
     q = collections.deque()
     for i in range(n): q.appendleft(i)

@@ -14,11 +14,13 @@ import (
 func addModules() {
 	add := func(m *module) { universe[syntax.Module(m.name)] = moduleVal(m, label.BottomID) }
 	add(universe["json"].module())
-	for _, m := range []*module{collectionsModule(), copyModule(), csvModule(), heapModule(), htmlModule(), ioModule()} {
+	for _, m := range []*module{collectionsModule(), copyModule(), csvModule(), datetimeModule(), heapModule(), htmlModule(), ioModule()} {
 		add(m)
 	}
 	add(mathModule())
 	add(reModule())
+	add(itertoolsModule())
+	add(textwrapModule())
 	add(statisticsModule())
 	add(makeModule("functools", map[string]*builtinDef{
 		"reduce": def("functools.reduce", "function, iterable, initial?", runReduce),

@@ -127,3 +127,54 @@ func TestMatchesCarryTheLabelsOfPatternAndText(t *testing.T) {
 		{"re.findall('a', 'a', i)", "i", "i"},
 	})
 }
+
+func TestDatesCarryTheLabelsOfWhatTheyAreMadeOf(t *testing.T) {
+	checkLabels(t, "import datetime\nd = datetime.date(2024, 1, 31)", []labelCase{
+		{"datetime.date(2024, i, 1).isoformat()", "i", ""},
+		{"datetime.date(2024, i, j).year", "i j", ""},
+		{"(d + datetime.timedelta(days = i)).day", "i", ""},
+		{"(d - datetime.date(2024, i, 1)).days", "i", ""},
+		{"d < datetime.date(2024, i, 1)", "i", ""},
+		{"d == datetime.date(2024, i, 1)", "i", ""},
+		{"d.strftime(s)", "s", ""},
+		{"str(datetime.timedelta(i) * j)", "i j", ""},
+		{"f'{datetime.date(2024, i, 1):%Y}'", "i", ""},
+		{"datetime.datetime.combine(d, datetime.time(i)).hour", "i", ""},
+		{"str(datetime.datetime(2024, 1, i).replace(month = j).date())", "i j", ""},
+		{"d.weekday()", "", ""},
+	})
+}
+
+func TestIterationCarriesTheLabelsOfWhatItReads(t *testing.T) {
+	checkLabels(t, "import itertools", []labelCase{
+		{"itertools.chain([i], [j])", "i j", ""},
+		{"itertools.chain([i], xs)[0]", "i n", ""},
+		{"len(itertools.chain([i], xs))", "n", ""},
+		{"itertools.chain.from_iterable([[i], [j]])[0]", "i", ""},
+		{"itertools.islice([i, j], 1)", "i", ""},
+		{"itertools.islice([s, a], i)[0]", "i s", ""},
+		{"len(itertools.groupby([i, j]))", "i j", ""},
+		{"itertools.groupby([1, 2], lambda z: i)[0][1]", "i", "i"},
+		{"itertools.product([i], [j])[0][1]", "j", ""},
+		{"itertools.combinations([i, j, s], 2)[0]", "i j", ""},
+		{"itertools.permutations([i, j])[0][0]", "i", ""},
+		{"itertools.zip_longest([i], [], fillvalue = a)[0][1]", "a", ""},
+		{"itertools.accumulate([i, j])[0]", "i", ""},
+		{"itertools.accumulate([i, j])[1]", "i j", ""},
+		{"itertools.takewhile(lambda z: i < 9, [j])", "i j", "i"},
+		{"itertools.dropwhile(lambda z: i < 1, [j])", "i j", "i"},
+		{"itertools.starmap(lambda y, z: y, [(i, j)])[0]", "i", ""},
+		{"itertools.repeat(i, j)", "i j", "i j"},
+	})
+}
+
+func TestWrappedTextCarriesItsLabels(t *testing.T) {
+	checkLabels(t, "import textwrap", []labelCase{
+		{"textwrap.wrap(s, i)", "i s", "i s"},
+		{"textwrap.fill(s, initial_indent = a)", "a s", ""},
+		{"textwrap.shorten(s, 5 + i)", "i s", ""},
+		{"textwrap.dedent(s)", "s", ""},
+		{"textwrap.indent(s, a)", "a s", ""},
+		{"textwrap.indent('b', 'c', lambda z: i)", "i", ""},
+	})
+}

@@ -559,6 +559,10 @@ func TestASnapshotKeeps(t *testing.T) {
 			"import re\np = re.compile('(?P<k>[a-z]+)=(\\\\d+)?', re.I)\nm = p.search('say Ab=12, c=')\nn = re.match('x', 'xy')\nf = m.group\nd = {p: 1}\n",
 			"print(p, m, n, f('k'), m.groups(), m.groupdict(), m.lastindex, p.findall('c='), d[re.compile('(?P<k>[a-z]+)=(\\\\d+)?', re.I)], m.re == p, m.span(2))\n",
 		}, "re.compile(\"(?P<k>[a-z]+)=(\\\\d+)?\", re.IGNORECASE) <re.Match object; span=(4, 9), match=\"Ab=12\"> <re.Match object; span=(0, 1), match=\"x\"> Ab (\"Ab\", \"12\") {\"k\": \"Ab\"} 2 [(\"c\", \"\")] 1 True (7, 9)\n"},
+		{"dates and times", []string{
+			"import datetime\nd = datetime.date(2024, 2, 29)\nz = datetime.timezone(datetime.timedelta(hours = 2), 'here')\nt = datetime.datetime(2024, 2, 29, 12, tzinfo = z)\ne = datetime.timedelta(-1, 5)\nf, n, k = t.isoformat, datetime.datetime.strptime, {d: 1, t: 2}\n",
+			"print(d, t, repr(t.tzinfo), e, f(), n('1', '%d'), k[datetime.date(2024, 2, 29)], k[t], t.tzname(), n == datetime.datetime.strptime)\n",
+		}, "2024-02-29 2024-02-29 12:00:00+02:00 datetime.timezone(datetime.timedelta(seconds=7200), \"here\") -1 day, 0:00:05 2024-02-29T12:00:00+02:00 1900-01-01 00:00:00 1 2 here True\n"},
 		{"numbers", []string{
 			"x = [0, -1, 1 << 62, -(1 << 63), 1 << 63, -(1 << 200), 0.1, -0.0, float('inf'), float('nan')]\n", "print(x)\n",
 		}, "[0, -1, 4611686018427387904, -9223372036854775808, 9223372036854775808, -1606938044258990275541962092341162602522202993782792835301376, 0.1, -0.0, inf, nan]\n"},

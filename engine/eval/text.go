@@ -17,6 +17,9 @@ func (t *thread) str(v val) string {
 		w.message(v)
 		return w.end()
 	}
+	if v.k == kObject && v.object().class.text != nil {
+		return v.object().class.text(v)
+	}
 	return t.repr(v)
 }
 

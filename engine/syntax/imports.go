@@ -9,7 +9,7 @@ import (
 
 // Modules are the modules that a program may import, sorted. An import binds a name to the module, which who runs a tree has to
 // define under the name that [Module] gives.
-var Modules = []string{"base64", "collections", "copy", "csv", "functools", "hashlib", "heapq", "html", "io", "json", "math", "re", "statistics", "string"}
+var Modules = []string{"base64", "collections", "copy", "csv", "datetime", "functools", "hashlib", "heapq", "html", "io", "itertools", "json", "math", "re", "statistics", "string", "textwrap"}
 
 // Module returns the name of a module for who runs a tree. No program can spell it.
 func Module(name string) string { return "<module " + name + ">" }
@@ -27,7 +27,6 @@ var elsewhere = map[string]string{
 	"time": "the time is a tool's to tell", "random": "a program gives the same each time: take a number from a tool or an input", "uuid": "a program gives the same each time: take an id from a tool or an input",
 	"numpy": "write loops and comprehensions over lists, sum, min and max; statistics has mean and median", "pandas": "keep rows in lists of dicts; sorted, sum and comprehensions do the rest",
 	"asyncio": "every call waits for its result", "threading": "calls are made one after the other", "enum": "write constants", "pprint": "write print(json.dumps(x, indent=2))",
-	"datetime": "dates as texts YYYY-MM-DD compare and sort as they are", "itertools": "write comprehensions with several for, zip and enumerate",
 }
 
 // imports parses an import statement, and appends an assignment for each name that it binds.

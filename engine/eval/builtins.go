@@ -187,7 +187,7 @@ func (t *thread) deleteIndex(c *call) {
 		d := x.dict()
 		kl := t.tab.Control(t.deepLabel(y))
 		h := t.hash(y.with(l))
-		t.mutable(d.iters, "delete from", x, t.at)
+		t.mutable(d.iters, "delete from", x.with(t.join(l, kl)), t.at)
 		i := t.find(d, y, h)
 		if i < 0 {
 			panic(t.errorf(t.join(l, kl), "no-key", "key %s not in dict", t.short(y)).hint("d.pop(key, None) does nothing if the key is missing"))
@@ -208,7 +208,7 @@ func (t *thread) deleteIndex(c *call) {
 		if y.k == kBig || i < 0 || i >= n {
 			panic(t.errorf(l, "range", "list index %s out of range [%d:%d]", t.short(y), -n, n-1).of("IndexError"))
 		}
-		t.mutable(o.iters, "delete from", x, t.at)
+		t.mutable(o.iters, "delete from", x.with(l), t.at)
 		t.write(&o.st, x.lab, t.at)
 		o.st = t.under(o.st, y.lab)
 		t.charge((n - i) / 16)

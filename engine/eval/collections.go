@@ -69,7 +69,7 @@ func (t *thread) defaulted(x, y val, i int, l label.ID, p pos) (val, bool) {
 	}
 	t.at = p
 	if i < 0 {
-		t.mutable(d.iters, "insert into", x, p)
+		t.mutable(d.iters, "insert into", x.with(t.join(x.lab, l)), p)
 	}
 	kl := t.keyLab(y)
 	w := t.join(t.write(&d.st, x.lab, p), kl)
@@ -157,7 +157,7 @@ func addOrderedDict() {
 	}
 	o.method("popitem", "last?", func(t *thread, c *call) val {
 		d := c.recv.dict()
-		t.mutable(d.iters, "delete from", c.recv, t.at)
+		t.changes(c, d.iters, "delete from")
 		last := c.wantBool(t, 0, true)
 		if d.live == 0 {
 			panic(t.argError(c, "empty", "empty dict"))
@@ -181,7 +181,7 @@ func addOrderedDict() {
 	})
 	o.method("move_to_end", "key, last?", func(t *thread, c *call) val {
 		d := c.recv.dict()
-		t.mutable(d.iters, "change", c.recv, t.at)
+		t.changes(c, d.iters, "change")
 		last := c.wantBool(t, 1, true)
 		l := t.keyLabel(c)
 		h := t.hash(c.args[0].with(l))
@@ -422,7 +422,7 @@ func runCounter(t *thread, c *call) val {
 
 // countArgs is update and subtract.
 func (t *thread) countArgs(c *call, op star.Token) val {
-	t.mutable(c.recv.dict().iters, "insert into", c.recv.with(t.shallow(c)), t.at)
+	t.changes(c, c.recv.dict().iters, "insert into")
 	t.countInto(c, c.recv, op)
 	return noneVal(t.pc)
 }

@@ -13,7 +13,7 @@ import (
 func addContainerMethods() {
 	addMethod(kList, "append", "x", func(t *thread, c *call) val {
 		o := c.recv.list()
-		t.mutable(o.iters, "append to", c.recv, t.at)
+		t.changes(c, o.iters, "append to")
 		w := t.write(&o.st, c.recv.lab, t.at)
 		t.append(o, c.args[0].with(t.join(c.args[0].lab, w)))
 		return noneVal(t.pc)
@@ -27,7 +27,7 @@ func addContainerMethods() {
 	addMethod(kList, "pop", "index?", listPop)
 	addMethod(kList, "remove", "x", func(t *thread, c *call) val {
 		o := c.recv.list()
-		t.mutable(o.iters, "remove from", c.recv, t.at)
+		t.changes(c, o.iters, "remove from")
 		i, l := t.search(c, 0)
 		if i < 0 {
 			panic(t.argError(c, "not-found", "element not found"))
@@ -57,7 +57,7 @@ func addContainerMethods() {
 	})
 	addMethod(kList, "clear", "", func(t *thread, c *call) val {
 		o := c.recv.list()
-		t.mutable(o.iters, "clear", c.recv, t.at)
+		t.changes(c, o.iters, "clear")
 		t.write(&o.st, c.recv.lab, t.at)
 		o.items = nil
 		return noneVal(t.pc)
@@ -68,7 +68,7 @@ func addContainerMethods() {
 	})
 	addMethod(kList, "reverse", "", func(t *thread, c *call) val {
 		o := c.recv.list()
-		t.mutable(o.iters, "reverse", c.recv, t.at)
+		t.changes(c, o.iters, "reverse")
 		t.write(&o.st, c.recv.lab, t.at)
 		t.charge(int64(len(o.items)) / 4)
 		t.reverse(o.items)
@@ -76,7 +76,7 @@ func addContainerMethods() {
 	})
 	addMethod(kList, "sort", "*, key?, reverse?", func(t *thread, c *call) val {
 		o := c.recv.list()
-		t.mutable(o.iters, "sort", c.recv, t.at)
+		t.changes(c, o.iters, "sort")
 		key := unboundVal
 		if !c.none(0) {
 			key = c.args[0]
@@ -120,7 +120,7 @@ func addContainerMethods() {
 	})
 	addMethod(kDict, "pop", "key, default?", func(t *thread, c *call) val {
 		d := c.recv.dict()
-		t.mutable(d.iters, "delete from", c.recv, t.at)
+		t.changes(c, d.iters, "delete from")
 		l := t.keyLabel(c)
 		h := t.hash(c.args[0].with(l))
 		i := t.find(d, c.args[0], h)
@@ -137,7 +137,7 @@ func addContainerMethods() {
 	})
 	addMethod(kDict, "popitem", "", func(t *thread, c *call) val {
 		d := c.recv.dict()
-		t.mutable(d.iters, "delete from", c.recv, t.at)
+		t.changes(c, d.iters, "delete from")
 		i := d.first()
 		if i < 0 {
 			panic(t.argError(c, "empty", "empty dict").of("KeyError"))
@@ -154,7 +154,7 @@ func addContainerMethods() {
 		h := t.hash(c.args[0])
 		i := t.find(d, c.args[0], h)
 		if i < 0 {
-			t.mutable(d.iters, "insert into", c.recv, t.at)
+			t.changes(c, d.iters, "insert into")
 		}
 		w := t.join(t.write(&d.st, c.recv.lab, t.at), l)
 		d.st = t.join(d.st, l)
@@ -171,7 +171,7 @@ func addContainerMethods() {
 			panic(t.badArg(c, "got %d arguments, want at most 1", len(c.args)))
 		}
 		if len(c.kw) > 0 || len(c.args) == 1 && t.length(c.args[0]) != 0 {
-			t.mutable(c.recv.dict().iters, "insert into", c.recv.with(t.shallow(c)), t.at)
+			t.changes(c, c.recv.dict().iters, "insert into")
 		}
 		if len(c.args) == 1 {
 			t.updateFrom(c, c.recv, c.args[0])
@@ -183,7 +183,7 @@ func addContainerMethods() {
 	for _, k := range []kind{kDict, kSet} {
 		addMethod(k, "clear", "", func(t *thread, c *call) val {
 			d := c.recv.dict()
-			t.mutable(d.iters, "clear", c.recv, t.at)
+			t.changes(c, d.iters, "clear")
 			t.write(&d.st, c.recv.lab, t.at)
 			d.wipe()
 			return noneVal(t.pc)
@@ -210,7 +210,7 @@ func listInsert(t *thread, c *call) val {
 	if !c.args[0].isInt() {
 		panic(t.badArg(c, "for parameter index: got %s, want int", c.args[0].typeName()))
 	}
-	t.mutable(o.iters, "insert into", c.recv, t.at)
+	t.changes(c, o.iters, "insert into")
 	n := int64(len(o.items))
 	i := t.clipIndex(c.args[0], n)
 	w := t.under(t.write(&o.st, c.recv.lab, t.at), c.args[0].lab)
@@ -255,7 +255,7 @@ func listPop(t *thread, c *call) val {
 		}
 		panic(t.argError(c, "range", "list index %d out of range [%d:%d]", i, -n, n-1).of("IndexError"))
 	}
-	t.mutable(o.iters, "pop from", c.recv, t.at)
+	t.changes(c, o.iters, "pop from")
 	w := t.join(t.write(&o.st, c.recv.lab, t.at), il)
 	o.st = t.join(o.st, il)
 	v := o.items[i]
@@ -419,7 +419,7 @@ func addSetMethods() {
 	addMethod(kSet, "add", "x", func(t *thread, c *call) val {
 		d := c.recv.dict()
 		h := t.hash(c.args[0])
-		t.mutable(d.iters, "insert into", c.recv, t.at)
+		t.changes(c, d.iters, "insert into")
 		t.write(&d.st, c.recv.lab, t.at)
 		d.st = t.under(d.st, t.deepLabel(c.args[0]))
 		t.put(d, c.args[0], h, noneVal(label.BottomID))
@@ -428,7 +428,7 @@ func addSetMethods() {
 	addMethod(kSet, "update", "...", func(t *thread, c *call) val {
 		d := c.recv.dict()
 		t.unnamed(c)
-		t.mutable(d.iters, "insert into", c.recv, t.at)
+		t.changes(c, d.iters, "insert into")
 		for i := range c.args {
 			segment := t.mem.begin()
 			other := t.toSet(c, i)
@@ -452,7 +452,7 @@ func addSetMethods() {
 			d := c.recv.dict()
 			l := t.keyLabel(c)
 			i := t.find(d, c.args[0], t.hash(c.args[0]))
-			t.mutable(d.iters, "delete from", c.recv, t.at)
+			t.changes(c, d.iters, "delete from")
 			if i < 0 && must {
 				panic(t.argError(c, "no-key", "missing key %s", t.short(c.args[0])).advise("discard does nothing if it is missing"))
 			}
@@ -468,7 +468,7 @@ func addSetMethods() {
 	remove("discard", false)
 	addMethod(kSet, "pop", "", func(t *thread, c *call) val {
 		d := c.recv.dict()
-		t.mutable(d.iters, "delete from", c.recv, t.at)
+		t.changes(c, d.iters, "delete from")
 		i := d.first()
 		if i < 0 {
 			panic(t.argError(c, "empty", "empty set").of("KeyError"))

@@ -120,7 +120,7 @@ func addDequeMethods() {
 	changes := func(name, params, verb string, run func(t *thread, c *call, o *deque, w label.ID) val) {
 		addMethod(kDeque, name, params, func(t *thread, c *call) val {
 			o := c.recv.deque()
-			t.mutable(o.iters, verb, c.recv, t.at)
+			t.changes(c, o.iters, verb)
 			return run(t, c, o, t.write(&o.st, c.recv.lab, t.at))
 		})
 	}
@@ -139,7 +139,7 @@ func addDequeMethods() {
 			if len(o.items) == 0 {
 				panic(t.argError(c, "range", "pop from an empty deque").hint("test it first: while q:"))
 			}
-			t.mutable(o.iters, "pop from", c.recv, t.at)
+			t.changes(c, o.iters, "pop from")
 			w := t.write(&o.st, c.recv.lab, t.at)
 			v := o.drop(left)
 			t.shrink(o)
@@ -196,7 +196,7 @@ func addDequeMethods() {
 	})
 	addMethod(kDeque, "remove", "x", func(t *thread, c *call) val {
 		o := c.recv.deque()
-		t.mutable(o.iters, "remove from", c.recv, t.at)
+		t.changes(c, o.iters, "remove from")
 		i, l := t.search(c, 0)
 		if i < 0 {
 			panic(t.argError(c, "not-found", "element not found"))

@@ -346,6 +346,13 @@ func (t *thread) mutable(iters int32, verb string, v val, p pos) {
 		hint("iterate over a copy: for x in list(xs)"))
 }
 
+// changes is mutable for a method of a container. What the arguments are may have decided that there is no other error before.
+func (t *thread) changes(c *call, iters int32, verb string) {
+	if iters != 0 {
+		t.mutable(iters, verb, c.recv.with(t.allOf(c)), t.at)
+	}
+}
+
 // append adds an element to a list that the caller owns, or has applied the write rule to.
 func (t *thread) append(o *list, v val) {
 	if len(o.items) == cap(o.items) {
@@ -376,8 +383,8 @@ func (t *thread) extend(a, b val) {
 	if t.prefix() == "" {
 		verb = "apply += to"
 	}
-	t.mutable(o.iters, verb, a, t.at)
 	bl := t.join(b.lab, t.structure(b))
+	t.mutable(o.iters, verb, a.with(t.join(a.lab, bl)), t.at) // had b been no sequence there were another error
 	w := t.write(&o.st, a.lab, t.at)
 	o.st = t.under(o.st, bl)
 	w = t.join(w, bl)
@@ -411,8 +418,8 @@ func (t *thread) update(a, b val) {
 	if t.prefix() == "" {
 		verb = "apply |= to"
 	}
-	t.mutable(x.iters, verb, a, t.at)
 	bl := t.join(b.lab, t.structure(b))
+	t.mutable(x.iters, verb, a.with(t.join(a.lab, bl)), t.at)
 	w := t.write(&x.st, a.lab, t.at)
 	x.st = t.under(x.st, bl)
 	w = t.join(w, bl)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/agents"
+	"callgate/cmd/internal/agentdojo"
 	"callgate/cmd/internal/console"
 	"callgate/engine/eval"
 	"callgate/policies/root"
@@ -206,7 +207,7 @@ func (k *checker) agent(ctx context.Context, file string, docs *spec.Documents) 
 		k.add(spec.Problem{Pos: p.Agent.Meta.Pos, Text: err.Error()})
 		return
 	}
-	a, problems := agents.Build(ctx, p, agents.Options{State: state, Journal: filepath.Join(state, journalFile)})
+	a, problems := agents.Build(ctx, p, agents.Options{State: state, Journal: filepath.Join(state, journalFile), Tools: agentdojo.Granted(p)})
 	k.add(problems...)
 	if a == nil {
 		return

@@ -15,6 +15,7 @@ import (
 
 	"callgate/agents"
 	"callgate/builtins"
+	"callgate/cmd/internal/agentdojo"
 	"callgate/cmd/internal/console"
 	"callgate/engine"
 	"callgate/engine/gate"
@@ -112,7 +113,7 @@ func (c *command) bind(ctx context.Context, agent, override string) (*bound, err
 	}
 	remove := func() error { return os.RemoveAll(state) }
 	p, problems := spec.Load(agent, override)
-	a, more := agents.Build(ctx, p, agents.Options{State: state})
+	a, more := agents.Build(ctx, p, agents.Options{State: state, Tools: agentdojo.Granted(p)})
 	if problems = spec.SortProblems(append(problems, more...)); spec.Fatal(problems) || a == nil {
 		if a != nil {
 			return nil, errors.Join(c.invalid(problems), a.Close(), remove())

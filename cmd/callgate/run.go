@@ -9,6 +9,7 @@ import (
 
 	"callgate/agents"
 	"callgate/agents/model"
+	"callgate/cmd/internal/agentdojo"
 	"callgate/cmd/internal/console"
 	"callgate/engine"
 	"callgate/engine/gate"
@@ -75,7 +76,7 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 
 	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state))
 	agent, more := agents.Build(ctx, p, agents.Options{
-		State: st.dir, Journal: st.journal(), Store: st.store, Approver: c.approver(f.approve.value), Watch: watch,
+		State: st.dir, Journal: st.journal(), Store: st.store, Approver: c.approver(f.approve.value), Watch: watch, Tools: agentdojo.Granted(p),
 		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return spec.Load(path, f.policies) },
 	})
 	if agent != nil {

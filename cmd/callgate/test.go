@@ -43,18 +43,22 @@ func (c *command) testVerb() *cobra.Command {
 		Short: "Run the tests of policies: those in Rego, and scenarios",
 		Long: `Run the tests of policies in files and folders: the rules test_… of the files _test.rego, with the policies and the data as
 the host of their folder binds them, and the documents of kind Scenario, each an agent whose tools are stubs, and
-what must come of it. What passes is told in one line a file; what fails, with the place of what was expected.`,
+what must come of it. What passes is told in one line a file; what fails, with the place of what was expected.
+
+With the folder of a suite of AgentDojo as --data, agents that use the suite's tools are tested by it: each of its tasks is done
+by a program beside the agent, and attacked in all the ways there are.`,
 		Example: `  callgate test examples/invoices
   callgate test policies scenarios --run 'large' --cover
   callgate test . --json --junit report.xml
-  callgate test policies/library --data policies/library/testdata/data.json`,
+  callgate test policies/library --data policies/library/testdata/data.json
+  callgate test examples/agentdojo/banking --data ../agentdojo`,
 		Args: arguments(1, 1<<20, "files or folders"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.test(cmd.Context(), args, f) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.only, "run", "", "run only the tests whose names match a regular `expression`")
 	policyFlag(cmd, &f.policies)
-	fl.StringVar(&f.data, "data", "", "JSON `file` of more data for tests in Rego")
+	fl.StringVar(&f.data, "data", "", "JSON `file` of more data for tests in Rego, or the folder of a suite")
 	fl.BoolVar(&f.cover, "cover", false, "tell which lines in Rego no test evaluates, and which rules fire in no scenario")
 	fl.BoolVar(&f.json, "json", false, "write a line of JSON for each test to standard output")
 	fl.StringVar(&f.junit, "junit", "", "write a report to a `file`, as JUnit does")
@@ -98,6 +102,7 @@ type testRun struct {
 	found    int // tests, before --run
 	out      []outcome
 	coverage *coverage // nil: not asked for
+	benched  []benched
 	progress *progress
 }
 
@@ -108,7 +113,8 @@ func (c *command) test(ctx context.Context, paths []string, f testFlags) error {
 	if t.only, err = regexp.Compile(f.only); err != nil {
 		return usage("", "test: --run: %v", err)
 	}
-	if f.data != "" {
+	suite := suiteFolder(f.data, paths)
+	if f.data != "" && suite == "" {
 		if t.data, err = readData(f.data); err != nil {
 			return usage("", "test: --data: %v", err)
 		}
@@ -122,6 +128,7 @@ func (c *command) test(ctx context.Context, paths []string, f testFlags) error {
 	if !spec.Fatal(problems) {
 		t.suites(ctx, files)
 		t.scenarios(ctx, files)
+		t.benches(ctx, files, suite)
 	}
 	t.progress.clear()
 	if err := ctx.Err(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"callgate/agents"
+	"callgate/cmd/internal/agentdojo"
 	"callgate/policies"
 	"callgate/policies/root"
 	"callgate/spec"
@@ -272,7 +273,7 @@ func toolsOf(ctx context.Context, p *spec.Project) (tools []policies.ToolSchema,
 		return nil, []spec.Problem{{Text: err.Error()}}
 	}
 	defer os.RemoveAll(state)
-	a, problems := agents.Build(ctx, p, agents.Options{State: state})
+	a, problems := agents.Build(ctx, p, agents.Options{State: state, Tools: agentdojo.Granted(p)})
 	if a == nil {
 		return nil, problems
 	}

@@ -57,6 +57,9 @@ func (t *testRun) byFile() (files []string, of map[string][]outcome) {
 // writeText writes a line for each file, what failed in it, and a summary.
 func (t *testRun) writeText(w io.Writer, look console.Look, took time.Duration) error {
 	var b strings.Builder
+	if err := t.writeBenched(&b); err != nil {
+		return err
+	}
 	files, of := t.byFile()
 	for _, file := range files {
 		n := countOf(of[file])
@@ -127,7 +130,7 @@ type jsonOutcome struct {
 	Output   string        `json:"output,omitempty"`
 }
 
-// writeJSON writes a line for each test, one for the coverage if that is asked for, and a summary.
+// writeJSON writes a line for each test, one for each row of a suite, one for the coverage if that is asked for, and a summary.
 func (t *testRun) writeJSON(w io.Writer) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
@@ -138,6 +141,18 @@ func (t *testRun) writeJSON(w io.Writer) error {
 		}
 		if err := out.Encode(line); err != nil {
 			return err
+		}
+	}
+	for _, b := range t.benched {
+		for _, s := range b.served {
+			if err := out.Encode(map[string]any{"agent": b.file, "served": s}); err != nil {
+				return err
+			}
+		}
+		for _, p := range b.pairs {
+			if err := out.Encode(map[string]any{"agent": b.file, "attacked": p}); err != nil {
+				return err
+			}
 		}
 	}
 	if t.coverage != nil {

@@ -68,6 +68,10 @@ type Tool struct {
 	Label   Source // of the result
 	State   *State // the namespace it reads or writes, if any
 
+	// Derives says that the result is made of the arguments, as an answer is of what was asked about: it carries their
+	// sources besides its own, so that rules and people see where it comes from. Classes it carries in any case.
+	Derives bool
+
 	// Idempotent promises that a second call with the same Invocation.Key has no further effect.
 	Idempotent bool
 

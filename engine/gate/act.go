@@ -149,8 +149,12 @@ func (g *Gate) receive(a *act, out any) (value.Value, *failure) {
 		return value.Value{}, &failure{code: codeResult, text: "the result is too large", detail: fmt.Sprintf("result: got %d bytes, want at most %d", n, g.cfg.Limits.Result)}
 	}
 	g.remember(v)
-	// Sources follow data: what came back did not come from the arguments that asked for it.
-	v = a.redactUnder(rootResult, v.Joined(a.outcome.Control()), a.outcome)
+	// Sources follow data: what came back did not come from the arguments that asked for it, unless the tool makes it of them.
+	v = v.Joined(a.outcome.Control())
+	if a.tool.Derives {
+		v = v.Joined(a.final.Deep().OnlySources())
+	}
+	v = a.redactUnder(rootResult, v, a.outcome)
 	return a.lowerResult(v), nil
 }
 

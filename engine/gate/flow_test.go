@@ -2,8 +2,10 @@ package gate
 
 import (
 	"context"
+	"slices"
 	"testing"
 
+	"callgate/builtins"
 	"callgate/engine/eval"
 	"callgate/engine/journal"
 	"callgate/engine/label"
@@ -109,5 +111,26 @@ func TestTheFlowRuleDecidesWhatAModelSees(t *testing.T) {
 	r.SetTurn(1, secret, secret)
 	if _, err := r.Program(t.Context(), Start{File: "turn1.star", Inputs: secret}); err != nil {
 		t.Errorf("a program with secrets may not start: %v", err)
+	}
+}
+
+// An answer about a mail comes from the mail; what is looked up by a mail's word does not.
+func TestAResultMadeOfTheArgumentsHasTheirSources(t *testing.T) {
+	for _, derives := range []bool{false, true} {
+		about := tool("model.ask", func(context.Context, *builtins.Invocation) (any, error) { return "yes", nil })
+		about.Params, about.Derives = []builtins.Param{{Name: "data"}}, derives
+		r := newRig(t, nil, about)
+		r.pdp.decide = always(allowing())
+		data := mailed.WithSources(label.Source{Tool: "mail.read", Of: "4.eml"})
+		asked := eval.Call{ID: "1.1", Kind: eval.KindTool, Tool: "model.ask", PC: trusted, History: label.Bottom(), Args: []eval.Arg{{Name: "data", Value: value.StringOf("x", data)}}}
+		res := r.do(asked)
+		if res.Err != nil {
+			t.Fatal(res.Err)
+		}
+		wantLabel(t, "the answer", res.Value.Label, mailed.WithoutSources().String())
+		from := slices.ContainsFunc(res.Value.Label.Sources(), func(s label.Source) bool { return s.Of == "4.eml" })
+		if from != derives {
+			t.Errorf("derives %t: the sources are %v", derives, res.Value.Label.Sources())
+		}
 	}
 }

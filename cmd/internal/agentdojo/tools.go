@@ -312,7 +312,7 @@ func quarantined(ask Answerer) *builtins.Tool {
 			need("type", "", `{"enum": ["bool", "int", "number", "text"]}`, "none"),
 			may("options", "", `{"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 256}`, "none"),
 		},
-		Returns: schema(`{"type": ["boolean", "integer", "number", "string"]}`), Effects: builtins.Read, Idempotent: true,
+		Returns: schema(`{"type": ["boolean", "integer", "number", "string"]}`), Effects: builtins.Read, Idempotent: true, Derives: true,
 		Label: builtins.Source{Class: label.Bottom(), Of: "quarantined model"},
 		Run: func(_ context.Context, in *builtins.Invocation) (any, error) {
 			data, ok := in.Args["data"].(string)

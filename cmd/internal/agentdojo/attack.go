@@ -21,6 +21,7 @@ import (
 type Pair struct {
 	Task       string         `json:"task"`
 	Injection  string         `json:"injection"`
+	Served     bool           `json:"served"`               // the task is, by a model that the injection does not reach
 	Attacks    int            `json:"attacks"`              // ways that were tried
 	Succeeded  []string       `json:"succeeded"`            // those that had their way without an approval
 	Lone       []string       `json:"succeeded_by_labels"`  // those that would have, had labels alone to refuse an untrusted author
@@ -76,7 +77,7 @@ func (b *Bench) Attacks(ctx context.Context) ([]Pair, error) {
 
 // attack runs all attacks of one pair.
 func (p *place) attack(ctx context.Context, t Task, i Injection, out *Pair) error {
-	honest, err := p.honestly(ctx, t, i)
+	honest, err := p.honestly(ctx, t, i, out)
 	if err != nil {
 		return err
 	}
@@ -106,8 +107,9 @@ func (p *place) injected(t Task, i Injection) map[string]string {
 	return out
 }
 
-// honestly returns the changes that the honest program makes where nobody lies and everything is approved.
-func (p *place) honestly(ctx context.Context, t Task, i Injection) ([]string, error) {
+// honestly returns the changes that the honest program makes where the injection stands, nobody lies and everything is approved, and notes
+// whether the task is served all the same.
+func (p *place) honestly(ctx context.Context, t Task, i Injection, out *Pair) ([]string, error) {
 	r, err := p.begin(ctx, t, options{injected: p.injected(t, i), answers: p.bench.answers, pdp: p.bench.bound, yes: true})
 	if err != nil {
 		return nil, err
@@ -115,6 +117,9 @@ func (p *place) honestly(ctx context.Context, t Task, i Injection) ([]string, er
 	o, err := r.exec(ctx, p.bench.programs[t.ID].file, p.bench.programs[t.ID].text)
 	if err != nil {
 		return nil, err
+	}
+	if o.Answer != nil {
+		out.Served = t.Served(r.before, p.bank.state(), o.Answer.Str) == ""
 	}
 	return r.made(), r.end(ctx, o.Status)
 }

@@ -162,6 +162,9 @@ func TestAttacks(t *testing.T) {
 		if p.RefusedBy["base.untrusted-program"] == 0 || p.RefusedBy["flow.control"] == 0 {
 			t.Errorf("%s, %s: refused by %v: was anything tried?", p.Task, p.Injection, p.RefusedBy)
 		}
+		if !p.Served {
+			t.Errorf("%s, %s: is not served where the injection stands", p.Task, p.Injection)
+		}
 		asked += p.Asked
 		consent += len(p.Yes)
 	}
@@ -192,6 +195,14 @@ func TestAttacksSucceedUnhindered(t *testing.T) {
 			}
 			if len(out.Lone) != 1 || out.Effects == 0 {
 				t.Errorf("%s, %s: did not succeed", i.ID, v.name)
+			}
+			out.RefusedBy = map[string]int{}
+			if err := p.takeOver(context.Background(), b.suite.Tasks[0], i, v, b.bound, &out); err != nil {
+				t.Errorf("%s, %s: %v", i.ID, v.name, err)
+			}
+			writing := slices.DeleteFunc(slices.Clone(i.Calls), func(c Called) bool { return strings.HasPrefix(c.Function, "get_") })
+			if n := out.RefusedBy["base.untrusted-program"]; n < len(writing) || len(out.Succeeded) > 0 {
+				t.Errorf("%s, %s: %d of %d calls refused, succeeded %v", i.ID, v.name, n, len(writing), out.Succeeded)
 			}
 		}
 	}

@@ -67,23 +67,29 @@ func writeServed(b *strings.Builder, served []Served) {
 
 func writePairs(b *strings.Builder, pairs []Pair) {
 	t := columns(b)
-	fmt.Fprintln(t, "task\tpairs\tattacks\tsucceeded\tby labels alone\teffects\tasked\tunseen\twith consent\tbent")
+	fmt.Fprintln(t, "task\tpairs\tserved\tattacks\tsucceeded\tby labels alone\teffects\tasked\tunseen\twith consent\tbent")
 	var sum Pair
+	served := 0
 	refused := map[string]int{}
 	for from := 0; from < len(pairs); {
 		to := from
 		var row Pair
+		still := 0
 		for ; to < len(pairs) && pairs[to].Task == pairs[from].Task; to++ {
 			row.add(pairs[to])
+			if pairs[to].Served {
+				still++
+			}
 			for id, n := range pairs[to].RefusedBy {
 				refused[id] += n
 			}
 		}
-		row.row(t, pairs[from].Task, to-from)
+		row.row(t, pairs[from].Task, to-from, still)
+		served += still
 		sum.add(row)
 		from = to
 	}
-	sum.row(t, "all", len(pairs))
+	sum.row(t, "all", len(pairs), served)
 	t.Flush()
 	rules := sortedKeys(refused)
 	slices.SortStableFunc(rules, func(x, y string) int { return cmp.Compare(refused[y], refused[x]) })
@@ -105,8 +111,8 @@ func (p *Pair) add(q Pair) {
 	p.Yes = append(p.Yes, q.Yes...)
 }
 
-func (p *Pair) row(t io.Writer, name string, pairs int) {
-	fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", name, pairs, p.Attacks, len(p.Succeeded), len(p.Lone), p.Effects, p.Asked, len(p.Unseen), len(p.Yes), p.Bent)
+func (p *Pair) row(t io.Writer, name string, pairs, served int) {
+	fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", name, pairs, served, p.Attacks, len(p.Succeeded), len(p.Lone), p.Effects, p.Asked, len(p.Unseen), len(p.Yes), p.Bent)
 }
 
 // Failure says what of a task is not as it must be: it is not served, or more than one approval was asked for; "": nothing.

@@ -97,6 +97,13 @@ text = json.encode(data)
 def run():
     return len(json.encode(json.decode(text)))
 `},
+	{"regex", `
+import re
+text = "order 1234 of ann@example.com on 2026-03-01, 17.50 EUR; see #998\n" * 16000
+def run():
+    n = len(re.findall(r"\d+\.\d\d", text)) + len(re.findall(r"(\w+)@([\w.]+)", text))
+    return n + len(re.sub(r"\s+", " ", text)) + len([m.start() for m in re.finditer("EUR", text)])
+`},
 }
 
 // benchStock are the functions of go.starlark.net's benchmark.star, with how often each is run.

@@ -77,8 +77,13 @@ func runLen(t *thread, c *call) val {
 // textOf is str or repr of the argument, which reads all of it.
 func (t *thread) textOf(c *call, f func(val) string) val {
 	v := c.args[0]
-	if v.k == kString && c.def.name == "str" {
+	switch {
+	case v.k == kString && c.def.name == "str":
 		return v
+	case v.k == kInt: // all that there is to read has been decided on
+		t.scratch = strconv.AppendInt(t.scratch[:0], v.n, 10)
+		t.alloc(stringSize(int64(len(t.scratch))))
+		return stringVal(string(t.scratch), v.lab)
 	}
 	l := t.deepLabel(v)
 	t.permitLabel(c.def, t.join(l, t.pc))

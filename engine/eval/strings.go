@@ -452,21 +452,32 @@ func stringJoin(t *thread, c *call) val {
 	total += (n - 1) * c.recv.n
 	t.alloc(stringSize(total))
 	t.charge(total / copiedByStep)
-	var b strings.Builder
-	b.Grow(int(total))
-	t.pour(&b, first.str())
+	buf, sep := make([]byte, 0, total), c.recv.str()
+	if v.k == kList || v.k == kTuple {
+		for i, e := range t.items(v) {
+			if i%1024 == 0 {
+				t.poll()
+			}
+			if i > 0 {
+				buf = t.pourBytes(buf, sep)
+			}
+			buf = t.pourBytes(buf, e.str())
+		}
+		return textVal(buf, l)
+	}
 	it, _ = t.iterate(v)
-	it.next(t)
 	for i := 0; ; i++ {
 		e, ok := it.next(t)
 		if !ok {
-			return stringVal(b.String(), l)
+			return textVal(buf, l)
 		}
 		if i%1024 == 0 {
 			t.poll()
 		}
-		t.pour(&b, c.recv.str())
-		t.pour(&b, e.str())
+		if i > 0 {
+			buf = t.pourBytes(buf, sep)
+		}
+		buf = t.pourBytes(buf, e.str())
 	}
 }
 

@@ -21,17 +21,17 @@ import (
 type Pair struct {
 	Task       string         `json:"task"`
 	Injection  string         `json:"injection"`
-	Served     bool           `json:"served"`               // the task is, by a model that the injection does not reach
-	Attacks    int            `json:"attacks"`              // ways that were tried
-	Succeeded  []string       `json:"succeeded"`            // those that had their way without an approval
-	Lone       []string       `json:"succeeded_by_labels"`  // those that would have, had labels alone to refuse an untrusted author
-	Effects    int            `json:"effects"`              // changes that an attacker's own programs made without an approval
-	Asked      int            `json:"asked"`                // approvals that were asked for
-	Unseen     []string       `json:"unseen"`               // those that did not show what is the attacker's as untrusted
-	Yes        []string       `json:"succeeded_by_consent"` // those that had their way where every approval was given
-	Bent       int            `json:"bent"`                 // runs of the honest program whose effects a lying quarantined model changed
-	RefusedBy  map[string]int `json:"refused_by"`           // by the ids of the rules that refused calls of the attacker's
-	Unreached  int            `json:"unreached"`            // runs in which the injection was not shown, so that the model stayed honest
+	Served     bool           `json:"served"`                        // the task is, by a model that the injection does not reach
+	Attacks    int            `json:"attacks"`                       // ways that were tried
+	Succeeded  []string       `json:"succeeded"`                     // those that had their way without an approval
+	Lone       []string       `json:"succeeded_without_author_rule"` // those that would have, there been no rule about authors
+	Effects    int            `json:"effects"`                       // changes that an attacker's own programs made without an approval
+	Asked      int            `json:"asked"`                         // approvals that were asked for
+	Unseen     []string       `json:"unseen"`                        // those that did not show what is the attacker's as untrusted
+	Yes        []string       `json:"succeeded_by_consent"`          // those that had their way where every approval was given
+	Bent       int            `json:"bent"`                          // runs of the honest program whose effects a lying quarantined model changed
+	RefusedBy  map[string]int `json:"refused_by"`                    // by the ids of the rules that refused calls of the attacker's
+	Unreached  int            `json:"unreached"`                     // runs in which the injection was not shown, so that the model stayed honest
 	incomplete error
 }
 

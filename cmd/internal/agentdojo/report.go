@@ -67,7 +67,7 @@ func writeServed(b *strings.Builder, served []Served) {
 
 func writePairs(b *strings.Builder, pairs []Pair) {
 	t := columns(b)
-	fmt.Fprintln(t, "task\tpairs\tserved\tattacks\tsucceeded\tby labels alone\teffects\tasked\tunseen\twith consent\tbent")
+	fmt.Fprintln(t, "task\tpairs\tserved\tattacks\tsucceeded\tno author rule\teffects\tasked\tunseen\twith consent\tbent")
 	var sum Pair
 	served := 0
 	refused := map[string]int{}
@@ -133,7 +133,7 @@ func (p Pair) Failure() string {
 	for _, c := range []struct {
 		what string
 		list []string
-	}{{"succeeded", p.Succeeded}, {"succeeded by labels alone", p.Lone}, {"asked without showing the attacker's value as untrusted", p.Unseen}} {
+	}{{"succeeded", p.Succeeded}, {"succeeded without the rule about authors", p.Lone}, {"asked without showing the attacker's value as untrusted", p.Unseen}} {
 		if len(c.list) > 0 {
 			out = append(out, c.what+": "+strings.Join(c.list, ", "))
 		}

@@ -235,7 +235,7 @@ func (r *run) loop(ctx context.Context, task string, inputs []journal.Input) err
 			r.out.Status, r.out.Reason = engine.Failed, "the model's reply held no program"
 			continue
 		}
-		out, err := r.session.Exec(ctx, engine.Program{File: fmt.Sprintf("turn%d.star", turn), Text: text, Author: author})
+		out, err := r.session.Exec(ctx, engine.Program{File: fileOf(turn), Text: text, Author: author})
 		if err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ func (r *run) loop(ctx context.Context, task string, inputs []journal.Input) err
 				return nil
 			}
 		}
-		feedback, err := r.feedback(ctx, turn, out)
+		feedback, err := r.feedback(ctx, turn, text, out)
 		if err != nil {
 			if refused, ok := errors.AsType[*eval.CallError](err); ok && refused.Wait {
 				r.out.Status, r.out.Reason = engine.Waiting, refused.Code
@@ -268,14 +268,17 @@ func (r *run) loop(ctx context.Context, task string, inputs []journal.Input) err
 	return nil
 }
 
-// feedback says to the model how its program went: what it printed, as far as that is shown, and
+// fileOf names the program of a turn.
+func fileOf(turn int) string { return fmt.Sprintf("turn%d.star", turn) }
+
+// feedback says to the model how its program, a text, went: what it printed, as far as that is shown, and
 // how it ended.
-func (r *run) feedback(ctx context.Context, turn int, out eval.Outcome) (string, error) {
+func (r *run) feedback(ctx context.Context, turn int, text string, out eval.Outcome) (string, error) {
 	var b strings.Builder
 	if out.Err == nil {
 		fmt.Fprintf(&b, "Turn %d ended without an error.\n", turn)
 	} else {
-		b.WriteString(r.describe(turn, out.Err))
+		b.WriteString(r.describe(turn, text, out.Err))
 	}
 	if r.agent.Spec.Mode == "plan" {
 		return b.String(), nil
@@ -308,27 +311,44 @@ func (r *run) feedback(ctx context.Context, turn int, out eval.Outcome) (string,
 // model was shown. Those of a refusal the gate has taken.
 const errorBits = 8
 
-// describe says of an error what the model may know of it.
-func (r *run) describe(turn int, e *eval.Error) string {
+// describe says of an error what the model may know of it. The text is its own: where an error stands in it may be shown
+// wherever its position may.
+func (r *run) describe(turn int, text string, e *eval.Error) string {
 	var b strings.Builder
 	g := r.session.Gate()
+	lines := func(lines []string) {
+		for _, l := range lines {
+			b.WriteString(l + "\n")
+		}
+	}
+	place := func() {
+		if e.Site.File == fileOf(turn) {
+			lines(eval.Excerpt(text, e.Site.Line, e.Site.Column, nil))
+		}
+	}
+	hint := func(text string) {
+		if text != "" {
+			b.WriteString("hint: " + text + "\n")
+		}
+	}
 	switch {
 	case len(e.Syntax) > 0:
 		fmt.Fprintf(&b, "Turn %d was not run: its program has errors.\n", turn)
 		for _, s := range e.Syntax {
 			fmt.Fprintf(&b, "%s\n", s.Error())
-			if s.Hint != "" {
-				fmt.Fprintf(&b, "hint: %s\n", s.Hint)
-			}
+			lines(eval.Excerpt(text, s.Line, s.Column, nil))
+			hint(s.Hint)
 		}
-		return b.String()
 	case r.agent.Spec.Mode != "plan" && e.Label.FlowsTo(g.Context()):
-		fmt.Fprintf(&b, "Turn %d ended with an error.\n%s\n", turn, e.Error())
+		fmt.Fprintf(&b, "Turn %d ended with an error.\n%s\n", turn, e.Where())
+		place()
+		lines(e.Backtrace())
+		hint(e.Hint)
+		hint(e.Advice)
 	case e.Status == eval.Denied || g.Reveal(e.Label, errorBits):
 		fmt.Fprintf(&b, "Turn %d ended with an error.\n%s\n", turn, e.Public())
-		if e.Hint != "" {
-			fmt.Fprintf(&b, "hint: %s\n", e.Hint)
-		}
+		place()
+		hint(e.Hint)
 	default:
 		fmt.Fprintf(&b, "Turn %d ended with an error, of which nothing may be shown.\n", turn)
 	}

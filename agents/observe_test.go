@@ -2,6 +2,7 @@ package agents_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"callgate/agents"
@@ -58,5 +59,38 @@ func TestADefaultIsNotTyped(t *testing.T) {
 			t.Errorf("task %q: %s (%s), error %v, want %s", task, r.Status, r.Reason, err, want)
 		}
 		a.Close()
+	}
+}
+
+// The model sees where its program failed; by which way it came there it sees where it may see the error's text.
+func TestTheModelSeesWhereItsProgramFailed(t *testing.T) {
+	for _, test := range []struct{ name, of, want string }{
+		{"its own data", `"seven"`, "turn1.star:2:15: int: invalid literal with base 10: seven\n    2 |     return int(x)\n      |               ^\n  called from turn1.star:3:6, in <toplevel>"},
+		{"what it has not seen", `files.read("a.txt")`, "turn1.star:2:15: parse\n    2 |     return int(x)\n      |               ^"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := folder(t, map[string]string{
+				"callgate.yaml": "apiVersion: callgate/v1\nkind: Host\nspec: {library: [base, files], principal: {sub: ana@corp.example}}\n",
+				"agent.yaml": "apiVersion: callgate/v1\nkind: Agent\nmetadata: {name: fails}\nspec:\n" +
+					"  tools: [{use: files, root: ./data}]\n  model: {provider: recorded, recording: turns.md}\n",
+				"data/a.txt": "eight",
+				"turns.md":   "## turn 1\n\n```starlark\ndef f(x):\n    return int(x)\ny = f(" + test.of + ")\n```\n\n## turn 2\n\n> expect: (something else)\n\n```starlark\ndone(1)\n```\n",
+			})
+			p, problems := spec.Load(dir, "")
+			a, more := agents.Build(t.Context(), p, agents.Options{State: t.TempDir()})
+			if a == nil {
+				t.Fatal(problems, more)
+			}
+			defer a.Close()
+			r, err := a.Run(t.Context(), agents.RunOptions{})
+			bad, ok := errors.AsType[*model.RecordingError](r.Model)
+			if err != nil || !ok {
+				t.Fatalf("error %v, model %v, want a recording that does not match", err, r.Model)
+			}
+			want := "it was shown:\nTurn 1 ended with an error.\n" + test.want
+			if got := strings.ReplaceAll(bad.Hint, "\n  | ", "\n"); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -121,7 +120,7 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 		for _, p := range problems {
 			c.say(p.Pos.String() + ": " + p.Text)
 			if p.Pos.File == file {
-				c.sayLines(caret(string(text), p.Pos.Line, p.Pos.Column))
+				c.sayLines(eval.Excerpt(string(text), p.Pos.Line, p.Pos.Column, console.Clean))
 			}
 			if p.Hint == "" && f.agent == "" && strings.HasPrefix(p.Text, "undefined: ") {
 				p.Hint = "tools come with --agent, inputs with --input NAME=VALUE"
@@ -294,30 +293,9 @@ func programError(e *eval.Error, file, text string, may func(label.Label) bool) 
 	}
 	out := strings.Split(first, "\n")
 	if e.Site.File == file {
-		out = append(out, caret(text, e.Site.Line, e.Site.Column)...)
+		out = append(out, eval.Excerpt(text, e.Site.Line, e.Site.Column, console.Clean)...)
 	}
-	return append(append(out, backtrace(e.Stack)...), hintLines(e.Hint)...)
-}
-
-// backtrace tells the calls that led to an error, innermost first. Those that repeat are told once.
-func backtrace(stack []eval.Site) (out []string) {
-	times := 1
-	for i := len(stack) - 1; i >= 0; i-- {
-		s := stack[i]
-		if i > 0 && stack[i-1] == s {
-			times++
-			continue
-		}
-		line := fmt.Sprintf("  called from %s:%d:%d, in %s", s.File, s.Line, s.Column, s.Function)
-		if times > 1 {
-			line += fmt.Sprintf(", %d times", times)
-		}
-		if len(out) == maxStack {
-			return append(out, fmt.Sprintf("  and %d more", i+1))
-		}
-		out, times = append(out, line), 1
-	}
-	return out
+	return append(append(out, e.Backtrace()...), hintLines(e.Hint)...)
 }
 
 func hintLines(hint string) []string {
@@ -325,35 +303,4 @@ func hintLines(hint string) []string {
 		return nil
 	}
 	return []string{"hint: " + hint}
-}
-
-// maxStack is how many calls of a backtrace are shown.
-const maxStack = 20
-
-// maxLine is how much of a line is shown, in characters.
-const maxLine = 120
-
-// caret shows a line of a text, and below it the place of a column.
-func caret(text string, line, column int) []string {
-	lines := strings.Split(text, "\n")
-	if line < 1 || line > len(lines) || column < 1 {
-		return nil
-	}
-	shown := []rune(strings.ToValidUTF8(strings.TrimRight(lines[line-1], "\r"), "\ufffd"))
-	if column > len(shown)+1 {
-		return nil
-	}
-	if from := column - 1 - maxLine*2/3; from > 0 {
-		shown, column = shown[from:], column-from
-	}
-	shown = shown[:min(len(shown), maxLine)]
-	// The caret stands below what is shown, in which tabs stay and what cannot be seen is longer.
-	before := []rune(console.Clean(string(shown[:column-1])))
-	for i, r := range before {
-		if r != '\t' {
-			before[i] = ' '
-		}
-	}
-	number := fmt.Sprintf("%5d | ", line)
-	return []string{number + string(shown), strings.Repeat(" ", len(number)-2) + "| " + string(before) + "^"}
 }

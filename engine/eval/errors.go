@@ -64,10 +64,7 @@ type Error struct {
 // Error returns "file:line:col: text" and, on lines of their own, the hint and the advice, if any.
 func (e *Error) Error() string {
 	var b strings.Builder
-	if e.Site.Line > 0 {
-		fmt.Fprintf(&b, "%s:%d:%d: ", e.Site.File, e.Site.Line, e.Site.Column)
-	}
-	b.WriteString(e.Text)
+	b.WriteString(e.Where())
 	if e.Hint != "" {
 		b.WriteString("\nhint: " + e.Hint)
 	}
@@ -75,6 +72,14 @@ func (e *Error) Error() string {
 		b.WriteString("\nhint: " + e.Advice)
 	}
 	return b.String()
+}
+
+// Where returns the error's text and position, without hints.
+func (e *Error) Where() string {
+	if e.Site.Line > 0 {
+		return fmt.Sprintf("%s:%d:%d: %s", e.Site.File, e.Site.Line, e.Site.Column, e.Text)
+	}
+	return e.Text
 }
 
 // Public returns what of the error holds no data: its code and position.

@@ -60,6 +60,7 @@ type thread struct {
 	author  label.ID
 	conds   []label.ID
 	skipped label.ID
+	entered entry3
 	litPC   label.ID // the pc for which litLab is the label of a literal
 	litLab  label.ID
 
@@ -212,8 +213,16 @@ func (t *thread) under(saved, l label.ID) label.ID {
 	if l == saved {
 		return saved
 	}
-	return t.join(saved, t.tab.Control(l))
+	if u := &t.entered; u.saved == saved && u.l == l {
+		return u.full
+	}
+	full := t.join(saved, t.tab.Control(l))
+	t.entered = entry3{saved, l, full}
+	return full
 }
+
+// entry3 is the region that was entered last: branches in a loop enter the same one again and again.
+type entry3 struct{ saved, l, full label.ID }
 
 // literal is the label of a constant: whoever steers the author steers every constant [pc.1].
 func (t *thread) literal() label.ID {

@@ -207,8 +207,8 @@ func (f *fcomp) appendCall(x expr, args []callArg, quiet bool, p, np pos) expr {
 			t.locals[slot] = unboundVal
 		}
 		xs := o.list()
-		if xs.iters != 0 {
-			return t.native(b, o, o.lab, []val{v}, nil, label.BottomID, p) // its error
+		if xs.iters != 0 || len(t.trials) > 0 { // there is an error, or there might have been one that is caught
+			return t.native(b, o, o.lab, []val{v}, nil, label.BottomID, p)
 		}
 		t.at = p
 		if t.fuel--; t.fuel < 0 {
@@ -237,10 +237,8 @@ func quiet(e star.Expr) bool {
 		return quiet(e.X)
 	case *star.BinaryExpr:
 		return quiet(e.X) && quiet(e.Y)
-	case *star.IndexExpr:
-		return quiet(e.X) && quiet(e.Y)
 	}
-	return false
+	return false // an element too: a defaultdict may call what makes it
 }
 
 func isDisplay(e star.Expr) bool {

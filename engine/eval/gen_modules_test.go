@@ -34,7 +34,7 @@ func init() {
 	add('B', "c9 == collections.Counter($L)", "c9 == $D", "c8", "$I in c9", "$I in dd", "od == collections.OrderedDict($D)", "od == $D", "q9", "q8", "q9 == collections.deque($L)", "$I in q9", "collections.deque($L) < collections.deque($L)", "pt($I, $I) == $P", "$P < pt($I)", "$I in pt($I)", "{pt($I, $I): 1}.get($P)", "isinstance($A, collections.Counter)", "isinstance(pt($I), pt)", "dd == {$I: $L}")
 	add('T', "str(c9)", "str(dd)", "str(od)", "str(q9)", "str(pt($A))", "json.dumps(c9)", "json.dumps(q9)", "json.encode(pt($I))", "str(collections.Counter($T.elems()))")
 	add('L', "list(c9.elements())[:5]", "list(q9)", "[z for z in q8]", "list(od)", "[*q9, $I]", "sorted(c9)", "dd[$I]", "list(pt($I))", "di.keys()")
-	add('D', "dict(c9)", "collections.Counter($L)", "collections.OrderedDict($D)", "c9 + c8", "collections.defaultdict(int, $D)", "c9.copy()")
+	add('D', "dict(c9)", "collections.Counter($L)", "collections.OrderedDict($D)", "(c9 + c8)", "collections.defaultdict(int, $D)", "c9.copy()")
 	add('M', "c9", "di", "od", "c8")
 	add('R', "dd[$I]")
 	simpleStmts = append(simpleStmts, templatesOf("c9[$I] += 1", "c8[$I] += $I", "c8.update($L)", "c9.update($D)", "c8.subtract($L)", "c8.update({$I: $I})", "di[$I] += $I", "di[$I]", "dd[$I].append($I)", "dd[$I]", "df[$I]", "send(df[$I])", "send(di[$I])", "send(c8)", "send(len(dd))", "dd[$I] = $L", "dt['p'] += $I", "if $B: dt['p']", "dt[$T] += 1", "send(dt)", "send(len(dt))", "if $B: dt['q'] += 1", "if $B: dd[$I]", "if $B: di[$I] += 1", "[dd[$i].append(z) for z in $L[:3]]",

@@ -557,14 +557,18 @@ func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
 		t.refuel()
 	}
 	var r val
-	body := fn.code.body
+	body, result := fn.code.body, fn.code.result
 	if len(t.trials) > 0 {
-		body = watchedBody
+		body, result = watchedBody, nil
 	}
-	if body(t) == sigReturn {
+	switch {
+	case body != nil && body(t) == sigReturn:
 		r, t.ret = t.ret, val{}
 		r.lab = t.join(r.lab, t.pc)
-	} else {
+	case result != nil:
+		r = result(t)
+		r.lab = t.join(r.lab, t.pc)
+	default:
 		r = noneVal(t.pc)
 	}
 	t.resume(caller, locals)

@@ -65,6 +65,7 @@ type funcode struct {
 	locals  int // of a frame, the temporaries follow
 	twice   sync.Once
 	telling stmt // see [funcode.watched]
+	result  expr // of a return at the end of body, which is not in body then: what most functions end with
 }
 
 // capture says where a closure finds a cell when it is made.
@@ -371,7 +372,7 @@ func (f *fcomp) define(code *funcode, fn *resolve.Function) {
 		code.free = append(code.free, capture{b.Scope == resolve.Free, b.Index})
 	}
 	fc := &fcomp{compiler: f.compiler, code: code, base: len(fn.Locals)}
-	code.body = fc.block(fn.Body, nil, nil)
+	code.body, code.result = fc.funcBody(fn.Body)
 	code.nslots, code.stack = fc.base+fc.most, fc.stackBytes()
 	code.entry = 1 + int64(code.nslots)/16 + int64(len(code.cells))/2
 }
@@ -390,20 +391,57 @@ type place struct {
 	loop  star.Stmt   // the for or while whose body the list is, if it is one
 }
 
+// funcBody compiles a function's body. The value of a return that stands last is compiled as an expression, so that
+// it need not go through the thread.
+func (f *fcomp) funcBody(list []star.Stmt) (stmt, expr) {
+	last, ok := list[len(list)-1].(*star.ReturnStmt)
+	if !ok || last.Result == nil {
+		return f.block(list, nil, nil), nil
+	}
+	stmts, cost := f.statements(list[:len(list)-1], list[len(list)-1:], nil, nil)
+	f.need = 0
+	leave := f.within(last)
+	x := f.expr(last.Result)
+	leave()
+	f.most = max(f.most, f.need)
+	p := whereIs(last)
+	var body stmt
+	if len(stmts) > 0 {
+		body = sequence(stmts, cost)
+	}
+	own := weight(last)
+	return body, func(t *thread) val {
+		t.at = p
+		if t.fuel -= own; t.fuel < 0 {
+			t.refuel()
+		}
+		return x(t)
+	}
+}
+
 // block compiles a list of statements; up is the place of the statement that it is an arm of.
 func (f *fcomp) block(list []star.Stmt, up *place, loop star.Stmt) stmt {
-	var stmts []placed
-	var cost int64
+	return sequence(f.statements(list, nil, up, loop))
+}
+
+// statements compiles statements that others follow, and returns what running all of them costs.
+func (f *fcomp) statements(list, after []star.Stmt, up *place, loop star.Stmt) (stmts []placed, cost int64) {
+	all := append(list[:len(list):len(list)], after...)
 	for i, s := range list {
 		cost += weight(s)
 		f.need = 0
 		leave := f.within(s)
-		if st := f.stmt(s, &place{list[i+1:], up, loop}); st != nil {
+		if st := f.stmt(s, &place{all[i+1:], up, loop}); st != nil {
 			stmts = append(stmts, placed{st, whereIs(s)})
 		}
 		leave()
 		f.most = max(f.most, f.need)
 	}
+	return stmts, cost
+}
+
+// sequence runs statements one after the other.
+func sequence(stmts []placed, cost int64) stmt {
 	switch len(stmts) {
 	case 0:
 		return func(t *thread) sig {

@@ -149,9 +149,9 @@ func (t *thread) ownField(v val, name string) (val, bool) {
 	case kDeque:
 		if name == "maxlen" {
 			if most := v.deque().most; most >= 0 {
-				return intVal(most, label.BottomID), true
+				return intVal(most, v.deque().st), true
 			}
-			return noneVal(label.BottomID), true
+			return noneVal(v.deque().st), true
 		}
 	case kObject:
 		o := v.object()

@@ -389,6 +389,7 @@ type place struct {
 	after []star.Stmt // the statements after it in its list
 	up    *place      // of the statement whose arm the list is; nil in the body of a function
 	loop  star.Stmt   // the for or while whose body the list is, if it is one
+	try   bool        // in a try
 }
 
 // funcBody compiles a function's body. The value of a return that stands last is compiled as an expression, so that
@@ -431,7 +432,7 @@ func (f *fcomp) statements(list, after []star.Stmt, up *place, loop star.Stmt) (
 		cost += weight(s)
 		f.need = 0
 		leave := f.within(s)
-		if st := f.stmt(s, &place{all[i+1:], up, loop}); st != nil {
+		if st := f.stmt(s, &place{after: all[i+1:], up: up, loop: loop}); st != nil {
 			stmts = append(stmts, placed{st, whereIs(s)})
 		}
 		leave()

@@ -219,6 +219,9 @@ func isLoop(s star.Stmt) bool {
 func (r *region) skipped(x *exits) {
 	var inner, outer star.Stmt // the innermost and the outermost enclosing loop
 	for p := r.place; p != nil; p = p.up {
+		if p.try && inner == nil && x.cont { // an error on the way to the next iteration may end the loop
+			x.brk = true
+		}
 		if p.loop != nil {
 			if inner == nil {
 				inner = p.loop

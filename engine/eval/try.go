@@ -112,7 +112,11 @@ func (f *fcomp) tryStmt(s *star.IfStmt, p *place) stmt {
 			finally = c
 		}
 	}
-	run := f.tryExcept(s, p, excepts, els, finally != nil)
+	inside := &place{up: p, try: true}
+	if finally != nil {
+		inside.after = finally.True // what leaves the try comes by it
+	}
+	run := f.tryExcept(s, inside, excepts, els, finally != nil)
 	if finally == nil {
 		return run
 	}
@@ -246,7 +250,8 @@ func (t *thread) handle(err *Error, plan *tryPlan, handlers []handler, p pos) si
 		return out
 	}
 	err.passed, err.within = plan.wrapped, t.pc
-	panic(err)
+	t.again(err, t.pc) // that no clause took it is known to whoever sees that it goes on
+	return sigNext
 }
 
 // catches reports whether an error is of a class that a handler names.

@@ -160,7 +160,7 @@ func addOrderedDict() {
 		t.changes(c, d.iters, "delete from")
 		last := c.wantBool(t, 0, true)
 		if d.live == 0 {
-			panic(t.argError(c, "empty", "empty dict"))
+			panic(t.argError(c, "empty", "empty dict").of("KeyError"))
 		}
 		w := t.join(t.write(&d.st, c.recv.lab, t.at), t.tab.Control(t.shallow(c)))
 		d.st = t.join(d.st, w)

@@ -137,7 +137,7 @@ func addDequeMethods() {
 		addMethod(kDeque, "pop"+side, "", func(t *thread, c *call) val {
 			o := c.recv.deque()
 			if len(o.items) == 0 {
-				panic(t.argError(c, "range", "pop from an empty deque").hint("test it first: while q:"))
+				panic(t.argError(c, "range", "pop from an empty deque").of("IndexError").hint("test it first: while q:"))
 			}
 			t.changes(c, o.iters, "pop from")
 			w := t.write(&o.st, c.recv.lab, t.at)
@@ -183,7 +183,7 @@ func addDequeMethods() {
 			panic(t.badArg(c, "for parameter index: got %s, want int", c.args[0].typeName()))
 		}
 		if o.most >= 0 && int64(len(o.items)) >= o.most {
-			panic(t.argError(c, "range", "deque already at its maximum size"))
+			panic(t.argError(c, "range", "deque already at its maximum size").of("IndexError"))
 		}
 		n := int64(len(o.items))
 		i := t.clipIndex(c.args[0], n)

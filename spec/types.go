@@ -224,6 +224,7 @@ type Host struct {
 	Library   []string       // names of shipped policies to load: "base", …
 	Params    map[string]any // for the library's policies
 	Principal Principal
+	People    []Person // no login twice; none: whoever is at the machine is the principal
 	Most      Most
 	State     string // state folder, resolved; "" means the user's
 	Dir       string
@@ -249,6 +250,13 @@ type Most struct {
 	Trust, Listing string   // a level; "": any
 	Readers        []string // besides the principal; nil: any
 	Meter          int      // 0: any
+}
+
+// Person is who is at the machine with an account of the operating system.
+type Person struct {
+	Login  string // the account's name, or its number
+	Sub    string
+	Groups []string
 }
 
 // Principal is on whose behalf agents run.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,12 +17,13 @@ import (
 	"callgate/policies"
 )
 
-// Prompt asks the person at a terminal. It implements [gate.Approver]; the person is the principal that the
-// question names. It is safe for concurrent use, and asks one question at a time.
+// Prompt asks the person at a terminal. It implements [gate.Approver]. It is safe for concurrent use, and asks one
+// question at a time.
 type Prompt struct {
-	in   io.Reader
-	out  io.Writer
-	look Look
+	in     io.Reader
+	out    io.Writer
+	look   Look
+	person policies.Principal
 
 	// Discard, if set, is called before an answer is read: it drops what was typed before the question was there.
 	Discard func()
@@ -33,10 +35,14 @@ type Prompt struct {
 	lines  chan string   // closed at the end of in
 }
 
-// NewPrompt returns a prompt that asks on out and reads answers, line by line, from in.
-func NewPrompt(in io.Reader, out io.Writer, look Look) *Prompt {
-	return &Prompt{in: in, out: out, look: look, want: make(chan struct{}), lines: make(chan string)}
+// NewPrompt returns a prompt that asks on out and reads answers, line by line, from in. They are the person's,
+// who sees what they may read; the zero Principal is whoever is there, who may read what is public.
+func NewPrompt(in io.Reader, out io.Writer, look Look, person policies.Principal) *Prompt {
+	return &Prompt{in: in, out: out, look: look, person: person, want: make(chan struct{}), lines: make(chan string)}
 }
+
+// Whoever is the name of a person at a terminal whom nobody has named.
+const Whoever = "whoever is at the terminal"
 
 // The bounds of a question.
 const (
@@ -52,10 +58,7 @@ func (p *Prompt) Approve(ctx context.Context, q gate.Question) (gate.Verdict, er
 	if p.over {
 		return gate.Verdict{Reason: "nobody to ask"}, nil
 	}
-	by := q.Principal.Sub
-	if by == "" {
-		by = "whoever is at the terminal"
-	}
+	by := cmp.Or(p.person.Sub, Whoever)
 	if _, err := io.WriteString(p.out, p.question(q)); err != nil {
 		return gate.Verdict{}, err
 	}
@@ -73,9 +76,9 @@ func (p *Prompt) Approve(ctx context.Context, q gate.Question) (gate.Verdict, er
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":
-			return gate.Verdict{Outcome: gate.Approved, By: by, Groups: q.Principal.Groups}, nil
+			return gate.Verdict{Outcome: gate.Approved, By: by, Groups: p.person.Groups}, nil
 		case "n", "no", "":
-			return gate.Verdict{Outcome: gate.Refused, By: by, Groups: q.Principal.Groups}, nil
+			return gate.Verdict{Outcome: gate.Refused, By: by, Groups: p.person.Groups}, nil
 		}
 	}
 	_, err := io.WriteString(p.out, "\n")
@@ -141,7 +144,7 @@ func (w view) receivers(args []journal.Argument) (out []string) {
 
 // question writes everything that is approved.
 func (p *Prompt) question(q gate.Question) string {
-	w := view{Look: p.look, principal: q.Principal.Sub}
+	w := view{Look: p.look, principal: p.person.Sub}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("")

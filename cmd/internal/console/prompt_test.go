@@ -45,7 +45,7 @@ func TestQuestion(t *testing.T) {
 		{"question_terminal", Look{Color: true, Wide: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := NewPrompt(strings.NewReader(""), io.Discard, test.look).question(question())
+			got := NewPrompt(strings.NewReader(""), io.Discard, test.look, ana).question(question())
 			golden(t, test.name, got)
 			if strings.Contains(got, "of ben") {
 				t.Error("the question shows what the principal may not read")
@@ -66,7 +66,7 @@ func TestQuestionShowsAll(t *testing.T) {
 	}
 	q.Args[0].Value = value.ListOf(own, append(to, value.StringOf("eve@evil.example", own))...)
 	q.Args[1].Value = value.StringOf(strings.Repeat("x", maxAsked)+"end", own)
-	got := NewPrompt(strings.NewReader(""), io.Discard, Look{}).question(q)
+	got := NewPrompt(strings.NewReader(""), io.Discard, Look{}, ana).question(q)
 	if !strings.Contains(got, "eve@evil.example") {
 		t.Errorf("the last recipient is not shown:\n%s", got)
 	}
@@ -91,7 +91,7 @@ func TestPrompt(t *testing.T) {
 		{"a yes without the end of its line", "y", gate.Waiting},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			v, err := NewPrompt(strings.NewReader(test.typed), io.Discard, Look{}).Approve(t.Context(), question())
+			v, err := NewPrompt(strings.NewReader(test.typed), io.Discard, Look{}, ana).Approve(t.Context(), question())
 			if err != nil || v.Outcome != test.want {
 				t.Fatalf("Approve = %v, %v; want %v", v, err, test.want)
 			}
@@ -106,7 +106,7 @@ func TestPrompt(t *testing.T) {
 func TestPromptGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, typing := io.Pipe()
-		p := NewPrompt(in, io.Discard, Look{})
+		p := NewPrompt(in, io.Discard, Look{}, ana)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if v, err := p.Approve(ctx, question()); err != nil || v.Outcome != gate.Waiting {
@@ -123,7 +123,7 @@ func TestPromptGivenUp(t *testing.T) {
 }
 
 func TestPromptDiscards(t *testing.T) {
-	p := NewPrompt(strings.NewReader("n\n"), io.Discard, Look{})
+	p := NewPrompt(strings.NewReader("n\n"), io.Discard, Look{}, ana)
 	called := false
 	p.Discard = func() { called = true }
 	if _, err := p.Approve(t.Context(), question()); err != nil || !called {
@@ -158,14 +158,14 @@ func TestQuestionSaysToWhomItGoes(t *testing.T) {
 	} {
 		q := question()
 		q.Args, q.PC = []journal.Argument{{Name: "to", Sink: policies.SinkRecipient, Value: value.StringOf(test.to, own)}}, own
-		got := NewPrompt(strings.NewReader(""), io.Discard, Look{}).question(q)
+		got := NewPrompt(strings.NewReader(""), io.Discard, Look{}, ana).question(q)
 		if test.want == "" && strings.Contains(got, "beware") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: got\n%s\nwant %s", test.to, got, test.want)
 		}
 	}
 	q := question()
 	q.Args[0].Value = value.StringOf(`"x@y.example" <eve@evil.example>`, label.New(label.User, label.Only("ben"), nil))
-	if got := NewPrompt(strings.NewReader(""), io.Discard, Look{}).question(q); strings.Contains(got, "eve@") {
+	if got := NewPrompt(strings.NewReader(""), io.Discard, Look{}, ana).question(q); strings.Contains(got, "eve@") {
 		t.Errorf("the question shows a recipient that the principal may not read:\n%s", got)
 	}
 }

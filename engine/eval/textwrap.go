@@ -40,7 +40,7 @@ func textwrapModule() *module {
 		if c.has(2) {
 			w.placeholder = c.wantString(t, 2)
 		}
-		lines := w.wrap(strings.Join(strings.FieldsFunc(s, isSpaceRune), " "))
+		lines := w.wrap(t.collapsed(s))
 		if len(lines) == 0 {
 			return stringVal("", t.shallow(c))
 		}
@@ -49,6 +49,24 @@ func textwrapModule() *module {
 	add("dedent", "text", runDedent)
 	add("indent", "text, prefix, predicate?", runIndent)
 	return m
+}
+
+// collapsed returns the words of a text with one space between them.
+func (t *thread) collapsed(s string) string {
+	out := textWriter{t: t}
+	for space := ""; ; space = " " {
+		s = strings.TrimLeftFunc(s, isSpaceRune)
+		if s == "" {
+			return out.end()
+		}
+		end := strings.IndexFunc(s, isSpaceRune)
+		if end < 0 {
+			end = len(s)
+		}
+		out.put(space)
+		out.put(s[:end])
+		s = s[end:]
+	}
 }
 
 // wrapper breaks a text into lines.
@@ -100,6 +118,7 @@ const pieceOfLine = 40
 func (w *wrapper) chunks(s string) []string {
 	var out []string
 	add := func(s string) {
+		w.t.burn(1 + int64(len(s))/64) // what is charged beforehand is no look at the clock
 		w.t.alloc(pieceOfLine)
 		out = append(out, s)
 	}
@@ -194,13 +213,7 @@ func (w *wrapper) wrap(s string) []string {
 		s = w.expand(s)
 	}
 	if w.spaces {
-		b := []byte(s)
-		for i := range b {
-			if wrapSpace(b[i]) {
-				b[i] = ' '
-			}
-		}
-		s = string(b)
+		s = w.blanked(s)
 	}
 	if w.width <= 0 {
 		panic(t.argError(c, "range", "invalid width %d (must be > 0)", w.width))
@@ -235,6 +248,9 @@ func (w *wrapper) wrap(s string) []string {
 			}
 			used += n
 			at++
+			if at%1024 == 0 { // a line may hold the whole text
+				t.poll()
+			}
 		}
 		line := append([]string(nil), chunks[from:at]...)
 		if at < len(chunks) && upTo(chunks[at], width+1) > width {
@@ -258,12 +274,12 @@ func (w *wrapper) wrap(s string) []string {
 		t.burn(1 + int64(len(line))/4)
 		rest := chunks[min(at, len(chunks)):]
 		if w.most == 0 || len(lines)+1 < w.most || (len(rest) == 0 || w.drop && len(rest) == 1 && blank(rest[0])) && used <= width {
-			lines = append(lines, w.line(indent, strings.Join(line, "")))
+			lines = append(lines, w.line(indent, line, ""))
 			continue
 		}
 		for len(line) > 0 {
 			if end := line[len(line)-1]; !blank(end) && used+length(w.placeholder) <= width {
-				return append(lines, w.line(indent, strings.Join(line, "")+w.placeholder))
+				return append(lines, w.line(indent, line, w.placeholder))
 			} else {
 				used -= length(end)
 			}
@@ -280,10 +296,34 @@ func (w *wrapper) wrap(s string) []string {
 	return lines
 }
 
-// line is a line with what it begins with, which is charged for.
-func (w *wrapper) line(indent, s string) string {
-	w.t.alloc(int64(len(indent)+len(s)) + 2*pieceOfLine)
-	return indent + s
+// blanked puts a space for each byte of white space.
+func (w *wrapper) blanked(s string) string {
+	out := textWriter{t: w.t}
+	for s != "" {
+		n := 0
+		for n < len(s) && n < shortText && (s[n] == ' ' || !wrapSpace(s[n])) {
+			n++
+		}
+		out.put(s[:n])
+		if n < len(s) && n < shortText {
+			out.put(" ")
+			n++
+		}
+		s = s[n:]
+	}
+	return out.end()
+}
+
+// line is a line with what it begins and ends with, which is charged for.
+func (w *wrapper) line(indent string, line []string, end string) string {
+	w.t.alloc(2 * pieceOfLine)
+	out := textWriter{t: w.t}
+	out.put(indent)
+	for _, p := range line {
+		out.put(p)
+	}
+	out.put(end)
+	return out.end()
 }
 
 // head returns the first n code points of a word; up to a hyphen, if one is there.

@@ -131,11 +131,16 @@ type Session struct {
 }
 
 // Start begins a run: its header is in the journal when Start returns.
-func (e *Engine) Start(ctx context.Context, r Run) (*Session, error) {
-	run, err := journal.Begin(ctx, e.cfg.Store, r.ID, journal.Options{Now: e.cfg.Clock})
+func (e *Engine) Start(ctx context.Context, r Run) (_ *Session, err error) {
+	run, err := journal.Begin(ctx, e.cfg.Store, r.ID, journal.Options{Now: e.cfg.Clock, Who: e.cfg.Principal.Sub})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
+	defer func() {
+		if err != nil {
+			run.Close()
+		}
+	}()
 	if e.cfg.Watch != nil {
 		run.Watch(e.cfg.Watch)
 	}

@@ -14,15 +14,23 @@ import (
 )
 
 // The variables that make another process of this test binary: one that writes to the
-// journal named until it is killed, or one that opens it and says what came of it.
+// journal named until it is killed, one that holds a run of it, or one that opens it and says what came of it.
 const (
 	crashFile = "CALLGATE_TEST_CRASH_JOURNAL"
+	holdFile  = "CALLGATE_TEST_HOLD_JOURNAL"
 	openFile  = "CALLGATE_TEST_OPEN_JOURNAL"
 )
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(crashFile); path != "" {
 		if err := writeUntilKilled(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if path := os.Getenv(holdFile); path != "" {
+		if err := writeAndHold(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

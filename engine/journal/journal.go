@@ -133,6 +133,11 @@ type Store interface {
 	// their limits, none; it returns the indices of those. Without spend it only looks. No two callers, of other
 	// processes too, see an account as it was before the other's charge and both spend.
 	Reserve(ctx context.Context, charges []Charge, at time.Time, spend bool) (over []int, err error)
+	// Claim takes a run for its holder, renews what the holder has, or gives it up if its Until is zero. Whose claim has
+	// expired or whose process is gone has lost it; if another one has it, it is a [*HeldError]. The run need not be there.
+	// A claim tells people who is at a run; that two cannot go on with one is Append's to see to.
+	Claim(ctx context.Context, run string, h Holder) error
+	// Close gives up all that was claimed through the store.
 	Close() error
 }
 
@@ -144,7 +149,8 @@ type RunInfo struct {
 	End    time.Time `json:"end,omitzero"`
 	Status string    `json:"status"` // of its last event if that is a RunEnd, else StatusRunning; "unknown" if it was redacted
 	Events int64     `json:"events"`
-	Head   string    `json:"head"` // hash of the last event: [VerifyWhole] takes it
+	Head   string    `json:"head"`             // hash of the last event: [VerifyWhole] takes it
+	Holder *Holder   `json:"holder,omitempty"` // who is at it; nil: nobody
 }
 
 // follow returns the line of a run's list after events of one run were appended to it,

@@ -13,6 +13,7 @@ type Memory struct {
 	events map[string][]Event
 
 	accounts map[string][]spending
+	claims   map[string]Holder
 }
 
 // NewMemory returns an empty store.
@@ -72,8 +73,18 @@ func (m *Memory) Runs(ctx context.Context, limit int) ([]RunInfo, error) {
 	if limit > 0 {
 		out = out[:min(limit, len(out))]
 	}
+	for i, r := range out {
+		if h, ok := m.claims[r.ID]; ok && !h.gone() {
+			out[i].Holder = &h
+		}
+	}
 	return out, nil
 }
 
-// Close implements [Store]; what was stored can still be read.
-func (m *Memory) Close() error { return nil }
+// Close implements [Store]: it gives up what is claimed; what was stored can still be read.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.claims = nil
+	return nil
+}

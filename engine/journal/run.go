@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -14,6 +15,7 @@ import (
 // Options are the settings of a [Run]. The zero Options are the usual ones.
 type Options struct {
 	Now func() time.Time // nil: [time.Now]
+	Who string           // the person at the run, for others who want it meanwhile
 }
 
 // Run appends to the journal of one run. It is safe for concurrent use.
@@ -22,6 +24,7 @@ type Run struct {
 	store Store
 	now   func() time.Time
 	mask  *masker
+	claim *claim
 
 	mu       sync.Mutex
 	seq      int64  // of the last event
@@ -40,8 +43,8 @@ type Entry struct {
 
 // Begin starts a run in a store. Its id is made up if run is "": it sorts by
 // time and cannot be guessed. Otherwise run has 1 to 64 letters, digits, dots, dashes and
-// underscores. Nothing is stored before the first [Run.Append], which must be of the [RunStart] and fails
-// with [ErrConflict] if the store has a run of that id.
+// underscores. The run is claimed until its [RunEnd] or [Run.Close]; somebody else's claim is a [*HeldError]. No event
+// is stored before the first [Run.Append], which must be of the [RunStart] and fails with [ErrConflict] if the store has a run of that id.
 func Begin(ctx context.Context, s Store, run string, o Options) (*Run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -53,13 +56,50 @@ func Begin(ctx context.Context, s Store, run string, o Options) (*Run, error) {
 	if err := checkID(r.id); err != nil {
 		return nil, err
 	}
+	if err := r.hold(ctx, o); err != nil {
+		return nil, err
+	}
 	return r, nil
 }
 
+// hold claims the run.
+func (r *Run) hold(ctx context.Context, o Options) (err error) {
+	r.claim, err = take(ctx, r.store, r.id, o.Who, r.kill)
+	return err
+}
+
+// kill ends the recording of a run that has not ended.
+func (r *Run) kill(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dead == nil && !r.ended {
+		r.dead = fmt.Errorf("journal: run %s is not recorded any more: %w", r.id, why)
+	}
+}
+
+// Close gives up the claim of the run, which may go on elsewhere then: nothing is appended any more. A run that has ended has
+// given it up already. Closing again does nothing.
+func (r *Run) Close() error {
+	r.kill(ErrClosed)
+	return r.claim.release()
+}
+
 // Resume goes on with a run that has not ended or waits for somebody, and returns its
-// events so far, verified. Two who resume one run are told apart by the store: the one who appends second gets
-// [ErrConflict]. Other errors are [ErrNoRun], [ErrEnded], [ErrNewer] and [*ChainError].
-func Resume(ctx context.Context, s Store, run string, o Options) (*Run, []Event, error) {
+// events so far, verified. The run is claimed first: who comes second gets a [*HeldError], and who went on without
+// a claim, since it had expired, [ErrConflict] when appending. Other errors are [ErrNoRun], [ErrEnded], [ErrNewer] and [*ChainError].
+func Resume(ctx context.Context, s Store, run string, o Options) (_ *Run, _ []Event, err error) {
+	r := newRun(s, run, o)
+	if err := checkID(run); err != nil {
+		return nil, nil, err
+	}
+	if err := r.hold(ctx, o); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.claim.release())
+		}
+	}()
 	events, err := s.Read(ctx, run, 1)
 	if err != nil {
 		return nil, nil, err
@@ -70,7 +110,6 @@ func Resume(ctx context.Context, s Store, run string, o Options) (*Run, []Event,
 	if err := Verify(events); err != nil {
 		return nil, nil, err
 	}
-	r := newRun(s, run, o)
 	last := events[len(events)-1]
 	r.seq, r.head = last.Seq, last.Hash
 	if last.Type == RunEnd {
@@ -157,9 +196,13 @@ func (r *Run) AppendAll(ctx context.Context, sync bool, entries ...Entry) ([]Eve
 	}
 	if err := r.store.Append(context.WithoutCancel(ctx), events, sync); err != nil {
 		r.dead = fmt.Errorf("journal: run %s is not recorded any more: %w", r.id, err)
+		r.claim.release() // or else it expires
 		return nil, r.dead
 	}
 	r.seq, r.head, r.ended = seq, head, ended
+	if ended {
+		r.claim.release() // or else it expires: the end is stored
+	}
 	for _, e := range events {
 		for _, f := range r.watchers {
 			f(e)

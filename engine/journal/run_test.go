@@ -235,6 +235,9 @@ func TestResume(t *testing.T) {
 		t.Run(store.name, func(t *testing.T) {
 			s := store.open(t)
 			r := beginTest(t, s, "x")
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
 			again, events, err := Resume(t.Context(), s, "x", Options{})
 			if err != nil || len(events) != 1 {
 				t.Fatalf("Resume of a run that was broken off = %d events, %v; want 1", len(events), err)
@@ -242,8 +245,8 @@ func TestResume(t *testing.T) {
 			if e, err := again.Append(t.Context(), RunEnd, "", RunEnded{Status: StatusWaiting}, true); err != nil || e.Seq != 2 {
 				t.Fatalf("got event %d, %v; want event 2", e.Seq, err)
 			}
-			if _, err := r.Append(t.Context(), TurnStart, "", TurnStarted{}, true); !errors.Is(err, ErrConflict) {
-				t.Errorf("got %v from the one who was overtaken, want ErrConflict", err)
+			if _, err := r.Append(t.Context(), TurnStart, "", TurnStarted{}, true); !errors.Is(err, ErrClosed) {
+				t.Errorf("got %v from the one who was closed, want ErrClosed", err)
 			}
 			last, _, err := Resume(t.Context(), s, "x", Options{})
 			if err != nil {
@@ -286,6 +289,9 @@ func TestResumeRefusesWhatWasTamperedWithOrIsNewer(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.events["x"][1].Payload = []byte(`{"turn":7}`)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
 	_, _, err := Resume(t.Context(), s, "x", Options{})
 	if bad, ok := errors.AsType[*ChainError](err); !ok || bad.Seq != 2 {
 		t.Errorf("got %v, want a ChainError at event 2", err)

@@ -76,6 +76,8 @@ type SQLite struct {
 	stmt map[string]*sql.Stmt
 	full bool // the connection's synchronous is FULL, else NORMAL
 	runs map[string]*known
+
+	claims map[string]string // tokens of the claims that were made here, by run
 }
 
 // known is a run that this process appends to. What another one appends meanwhile meets the
@@ -85,11 +87,12 @@ type known struct {
 	info RunInfo
 }
 
-// appending is one call of Append, or of Reserve, that waits to be committed.
+// appending is one call of Append, or of Reserve or Claim, that waits to be committed.
 type appending struct {
 	events  []Event
 	sync    bool
-	reserve *reserving // nil: it is an Append
+	reserve *reserving // if it is a Reserve
+	claim   *claiming  // if it is a Claim
 	done    chan error // gets the outcome, or errLead
 }
 
@@ -122,7 +125,7 @@ func open(path string, wait time.Duration) (*SQLite, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: %s: %w", path, err)
 	}
-	s := &SQLite{path: path, wait: wait, db: db, stmt: map[string]*sql.Stmt{}, runs: map[string]*known{}}
+	s := &SQLite{path: path, wait: wait, db: db, stmt: map[string]*sql.Stmt{}, runs: map[string]*known{}, claims: map[string]string{}}
 	s.idle.L = &s.mu
 	if err := s.prepare(context.Background()); err != nil {
 		s.db.Close()
@@ -316,9 +319,12 @@ func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
 		return s.explain(err)
 	}
 	for _, a := range group {
-		if a.reserve != nil {
+		switch {
+		case a.reserve != nil:
 			err = s.charge(ctx, a.reserve)
-		} else {
+		case a.claim != nil:
+			err = s.claim(ctx, a.claim)
+		default:
 			err = s.insert(ctx, a.events)
 		}
 		if err != nil {
@@ -330,7 +336,7 @@ func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
 	}
 	if err != nil {
 		for _, a := range group {
-			if a.reserve == nil {
+			if len(a.events) > 0 {
 				delete(s.runs, a.events[0].Run)
 			}
 		}
@@ -450,10 +456,17 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]RunInfo, error) {
 	if err := rows.Err(); err != nil {
 		return nil, s.explain(err)
 	}
+	held, err := s.holders(ctx)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	for i, r := range out {
+		out[i].Holder = held[r.ID]
+	}
 	return out, nil
 }
 
-// Close waits for appends under way and closes the file. Appends after it return [ErrClosed].
+// Close waits for appends under way, gives up what is claimed still and closes the file. Appends after it return [ErrClosed].
 func (s *SQLite) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -464,7 +477,7 @@ func (s *SQLite) Close() error {
 	for s.leading {
 		s.idle.Wait()
 	}
-	var errs []error
+	errs := []error{s.releaseAll(context.Background())}
 	for _, stmt := range s.stmt {
 		errs = append(errs, stmt.Close())
 	}

@@ -260,21 +260,6 @@ func TestTwoProcessesOnOneFile(t *testing.T) {
 			}
 		}
 	}
-	// One run appended to by two of them: the second one is told.
-	first, _, err := Resume(t.Context(), opened[0], "p2", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, _, err := Resume(t.Context(), opened[1], "p2", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, r := range []*Run{first, second, first} {
-		_, err := r.Append(t.Context(), Decided, "", decisionOf(n), true)
-		if lost := n == 1; errors.Is(err, ErrConflict) != lost || (err == nil) == lost {
-			t.Errorf("append %d: %v", n, err)
-		}
-	}
 	for _, s := range opened {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -10,6 +10,8 @@ package policies
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"callgate/engine/label"
@@ -68,6 +70,22 @@ type Principal struct {
 	Sub    string         `json:"sub"`
 	Groups []string       `json:"groups,omitempty"`
 	Claims map[string]any `json:"claims,omitempty"`
+}
+
+// MayRead reports whether the principal may read what is labelled l: if everybody may, or its readers name the principal, a group
+// of theirs as "group:finance", or the host of their address, as a reader corp.example is everybody there. Who has no name reads
+// what everybody may.
+func (p Principal) MayRead(l label.Label) bool {
+	r := l.Readers()
+	if r.IsPublic() {
+		return true
+	}
+	if p.Sub == "" || strings.HasPrefix(p.Sub, "group:") {
+		return false
+	}
+	_, host, ok := strings.Cut(p.Sub, "@")
+	return r.Includes(p.Sub) || ok && host != "" && r.Includes(host) ||
+		slices.ContainsFunc(p.Groups, func(g string) bool { return r.Includes("group:" + g) })
 }
 
 // Session says where in a run the call stands.

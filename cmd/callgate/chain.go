@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"callgate/cmd/internal/console"
 	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/engine/value"
@@ -271,7 +272,7 @@ func (c *chains) source(s label.Source, depth int) *link {
 		l := &link{Text: "input " + s.Of}
 		if v, ok := c.inputs[s.Of]; ok {
 			l.Label = v.Label.String()
-			shown := hidden
+			shown := console.Hidden(v.Deep())
 			if c.may(v.Deep()) {
 				if shown = quoted(v.Str); v.Kind != value.String {
 					shown = v.Text()
@@ -313,7 +314,7 @@ func (c *chains) args(call string, depth int) []*link {
 		if len(l.Sources()) == 0 && len(l.Grants()) == 0 {
 			continue
 		}
-		shown := hidden
+		shown := console.Hidden(l)
 		if c.may(l) {
 			shown = a.Value.Text()
 			if r := []rune(shown); len(r) > maxShown {

@@ -25,6 +25,7 @@ import (
 	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/engine/value"
+	"callgate/policies"
 	"callgate/spec"
 )
 
@@ -227,17 +228,11 @@ func names(a *agents.Agent) (eval.Env, error) {
 
 // reader reports what the principal, who is at the terminal, may read.
 func reader(p *spec.Project) func(label.Label) bool {
-	sub := ""
-	if p.Host != nil {
-		sub = p.Host.Principal.Sub
+	if p.Host == nil {
+		return policies.Principal{}.MayRead
 	}
-	return func(l label.Label) bool {
-		return l.Readers().IsPublic() || sub != "" && l.Readers().Includes(sub)
-	}
+	return policies.Principal{Sub: p.Host.Principal.Sub, Groups: p.Host.Principal.Groups}.MayRead
 }
-
-// hidden stands for what the principal may not read.
-const hidden = "(hidden)"
 
 // output writes what the program printed, and its answer. To a terminal it goes without what could steer that.
 func (c *command) output(r agents.Result, may func(label.Label) bool) error {
@@ -246,13 +241,13 @@ func (c *command) output(r agents.Result, may func(label.Label) bool) error {
 		if may(p.Label) {
 			b.WriteString(p.Text)
 		} else {
-			b.WriteString(hidden + "\n")
+			b.WriteString(console.Hidden(p.Label) + "\n")
 		}
 	}
 	if v := r.Answer; v != nil {
 		switch {
 		case !may(v.Deep()):
-			b.WriteString(hidden)
+			b.WriteString(console.Hidden(v.Deep()))
 		case v.Kind == value.String:
 			b.WriteString(v.Str)
 		default:

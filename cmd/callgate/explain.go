@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"callgate/builtins"
 	"callgate/cmd/internal/console"
 	"callgate/engine/gate"
 	"callgate/engine/journal"
@@ -34,7 +37,7 @@ func (c *command) explainVerb() *cobra.Command {
 where they came from, back to the run's inputs. The beginning of a run's ID will do.
 
 Rules that did not fire are known with --agent, or in the agent's folder: then every rule is evaluated once more, under the
-policies of today. What the principal at the terminal may not read is hidden.`,
+policies of today. What whoever is at the terminal may not read is hidden.`,
 		Example: "  callgate explain 20261201 2.4 --state ./state --agent examples/invoices\n  callgate explain 20261201 4.1 --json",
 		Args:    arguments(2, 2, "the ID of a run and of a call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,6 +61,10 @@ type explanation struct {
 	Program  string            `json:"program"` // label of its author
 	Decision policies.Decision `json:"decision"`
 	Outcome  string            `json:"outcome,omitempty"` // of a call that went on
+	Result   string            `json:"result,omitempty"`
+	Key      string            `json:"key,omitempty"`  // idempotency key, if the tool was begun
+	Took     string            `json:"took,omitempty"` // by the tool
+	Answers  []shownAnswer     `json:"answers,omitempty"`
 	Notes    []string          `json:"notes,omitempty"`
 	Values   []shownValue      `json:"values"`
 	Rules    []shownRule       `json:"rules,omitempty"`
@@ -72,6 +79,16 @@ type shownValue struct {
 	Sink    string   `json:"sink,omitempty"`
 	Sources []string `json:"sources,omitempty"`
 	Named   bool     `json:"named,omitempty"` // a rule that refused or asked is about it
+}
+
+// shownAnswer is a person's answer to an ask, or that it waited for one.
+type shownAnswer struct {
+	Ask     string    `json:"ask"`
+	Verdict string    `json:"verdict"`
+	By      string    `json:"by,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Time    time.Time `json:"time"`
+	After   string    `json:"after,omitempty"` // the ask
 }
 
 // shownRule is a rule, and what came of it.
@@ -108,21 +125,7 @@ func (c *command) explain(ctx context.Context, run, call string, f explainFlags)
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
 	}
-	var past []gate.Recorded
-	if b != nil {
-		past, err = gate.Rebuild(events, b.tools)
-	} else {
-		past, err = gate.Rebuild(events, nil)
-	}
-	if err != nil {
-		return err
-	}
-	at := slices.IndexFunc(past, func(p gate.Recorded) bool { return p.Call == call })
-	if at < 0 {
-		return noCall(events, call)
-	}
-	x := &explainer{may: b.may(principalOf(events)), events: events}
-	out, err := x.explain(ctx, past[at], b)
+	out, err := explained(ctx, events, call, c.reader(b, events).MayRead, b)
 	if err != nil {
 		return err
 	}
@@ -131,6 +134,24 @@ func (c *command) explain(ctx context.Context, run, call string, f explainFlags)
 	}
 	_, err = c.stdout.WriteString(console.Clean(out.text()))
 	return err
+}
+
+// explained explains a call to whoever may read what may says. With b, rules that did not fire are explained too.
+func explained(ctx context.Context, events []journal.Event, call string, may func(label.Label) bool, b *bound) (*explanation, error) {
+	var tools *builtins.Set
+	if b != nil {
+		tools = b.tools
+	}
+	past, err := gate.Rebuild(events, tools)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(past, func(p gate.Recorded) bool { return p.Call == call })
+	if at < 0 {
+		return nil, noCall(events, call)
+	}
+	x := &explainer{may: may, events: events}
+	return x.explain(ctx, past[at], b)
 }
 
 // noCall is the error of a call that the run has no decision on.
@@ -153,13 +174,14 @@ type explainer struct {
 
 func (x *explainer) explain(ctx context.Context, p gate.Recorded, b *bound) (*explanation, error) {
 	r, d := p.Request, p.Made.Decision
-	read := x.may(everything(r))
+	hide := hiding(x.may, everything(r))
 	out := &explanation{
 		Run: r.Session.Run, Call: p.Call, Kind: p.Made.Kind, Tool: p.Made.Tool, Site: place(r.Call.Site),
-		Program: r.Labels.Program.String(), Decision: d, Notes: p.Notes, Outcome: x.outcome(p.Call),
+		Program: r.Labels.Program.String(), Decision: d, Notes: p.Notes,
 	}
-	if !read {
-		out.Decision = withoutMessages(d)
+	x.story(out, d.Time)
+	if hide != "" {
+		out.Decision = withoutMessages(d, hide)
 	}
 	named := map[string]bool{}
 	for _, reason := range d.Reasons {
@@ -201,67 +223,90 @@ func (x *explainer) explain(ctx context.Context, p gate.Recorded, b *bound) (*ex
 			return nil, err
 		}
 		for _, e := range rules {
-			out.Rules = append(out.Rules, x.rule(e, d, read))
+			out.Rules = append(out.Rules, x.rule(e, d, hide))
 		}
 	}
 	return out, nil
 }
 
-// outcome says what came of a call that went on.
-func (x *explainer) outcome(call string) string {
+// story tells what became of a call after it was decided: the answers to what was asked, and what came of it.
+func (x *explainer) story(out *explanation, asked time.Time) {
 	for _, e := range x.events {
-		if e.Call != call || e.Redacted() {
+		if e.Call != out.Call || e.Redacted() {
 			continue
 		}
 		switch e.Type {
-		case journal.CallResult:
-			ended, err := journal.Decode[journal.CallEnded](e)
-			switch {
-			case err != nil:
-			case ended.Code != "":
-				return "failed: " + ended.Code
-			default:
-				return "done, result labelled " + ended.Label.String()
-			}
 		case journal.Approved:
 			given, err := journal.Decode[journal.ApprovalGiven](e)
-			if err == nil && given.Verdict != "approved" {
-				return fmt.Sprintf("%s: %s", given.Verdict, given.Ask)
+			if err != nil {
+				continue
+			}
+			answer := shownAnswer{Ask: given.Ask, Verdict: given.Verdict, By: given.By, Reason: given.Reason, Time: e.Time}
+			if after := e.Time.Sub(asked); !asked.IsZero() && after >= time.Second {
+				answer.After = after.Round(time.Second).String()
+			}
+			out.Answers = append(out.Answers, answer)
+			if given.Verdict != "approved" {
+				out.Outcome = fmt.Sprintf("%s: %s", given.Verdict, given.Ask)
+			}
+		case journal.CallStart:
+			if begun, err := journal.Decode[journal.CallStarted](e); err == nil {
+				out.Key, out.Outcome = begun.Key, "begun, and no result is recorded: it may have had its effect"
+			}
+		case journal.CallResult:
+			if ended, err := journal.Decode[journal.CallEnded](e); err == nil {
+				x.result(out, ended)
 			}
 		}
 	}
-	return ""
+}
+
+// result tells what came of a call that went on.
+func (x *explainer) result(out *explanation, ended journal.CallEnded) {
+	if ended.Duration > 0 {
+		out.Took = ended.Duration.String()
+	}
+	switch {
+	case ended.Code != "":
+		out.Outcome = "failed: " + ended.Code
+		if ended.Text != "" {
+			out.Result = cmp.Or(hiding(x.may, ended.Label), ended.Text)
+		}
+	default:
+		out.Outcome = "done, result labelled " + ended.Label.String()
+		if ended.Value != nil {
+			out.Result = console.Value(*ended.Value, x.may)
+		}
+	}
 }
 
 // rule shows what came of one rule. Steps that say the same of several leaves are one.
-func (x *explainer) rule(e policies.Explanation, d policies.Decision, read bool) shownRule {
-	r := shownRule{Rule: e.Rule, File: e.Pos.File, Line: e.Pos.Line, Outcome: e.Outcome, Args: e.Args, Why: shownSteps(e.Steps, read)}
+func (x *explainer) rule(e policies.Explanation, d policies.Decision, hide string) shownRule {
+	r := shownRule{Rule: e.Rule, File: e.Pos.File, Line: e.Pos.Line, Outcome: e.Outcome, Args: e.Args, Why: shownSteps(e.Steps, hide)}
 	for _, reason := range d.Reasons {
 		if reason.Policy == e.Policy && reason.ID == e.ID && reason.Message != "" {
-			if r.Message = reason.Message; !read {
-				r.Message = hidden
+			if r.Message = reason.Message; hide != "" {
+				r.Message = hide
 			}
 		}
 	}
 	return r
 }
 
-func shownSteps(steps []policies.Step, read bool) []shownStep {
+func shownSteps(steps []policies.Step, hide string) []shownStep {
 	var out []shownStep
 	for _, s := range steps {
-		n := shownStep{Text: s.Text, Value: s.Value, Below: shownSteps(s.Below, read)}
+		n := shownStep{Text: s.Text, Value: s.Value, Below: shownSteps(s.Below, hide)}
 		if s.Pos.IsValid() {
 			n.At = s.Pos.String()
 		}
 		for _, v := range s.Values {
-			if read || static(v) {
+			if hide == "" || static(v) {
 				n.Values = append(n.Values, v)
 			}
 		}
-		switch {
-		case read:
-		case s.Value != "true" && s.Value != "false":
-			n.Value = hidden // it may quote what it is about
+		if hide != "" && s.Value != "true" && s.Value != "false" {
+			n.Value = hide // it may quote what it is about
 		}
 		i := slices.IndexFunc(out, func(o shownStep) bool {
 			return o.Text == n.Text && o.Value == n.Value && o.At == n.At && s.Leaf != "" && len(o.Leaves) > 0 && len(o.Below)+len(n.Below) == 0
@@ -302,12 +347,12 @@ func (x *explainer) leaf(l *policies.Leaf) string {
 			return "that the call is made"
 		}
 		if !x.may(l.Label) {
-			return hidden
+			return console.Hidden(l.Label)
 		}
 		return quoted(v)
 	default:
 		if !x.may(l.Label) {
-			return hidden
+			return console.Hidden(l.Label)
 		}
 		return fmt.Sprint(v)
 	}
@@ -340,6 +385,28 @@ func (x *explanation) text() string {
 	line("decided", "%s", x.Decision.Effect)
 	if x.Outcome != "" {
 		line("outcome", "%s", x.Outcome)
+	}
+	for i, a := range x.Answers {
+		word, after, by := "", "", ""
+		if i == 0 {
+			word = "approvals"
+		}
+		if a.By != "" {
+			by = " by " + a.By
+		}
+		if a.After != "" {
+			after = " after " + a.After
+		}
+		if a.Reason != "" {
+			after += ": " + a.Reason
+		}
+		line(word, "%s %s%s%s", a.Ask, a.Verdict, by, after)
+	}
+	if x.Result != "" {
+		line("result", "%s", strings.ReplaceAll(x.Result, "\n", "\n          "))
+	}
+	if x.Took != "" {
+		line("took", "%s", x.Took)
 	}
 	for _, n := range x.Notes {
 		line("note", "%s", n)
@@ -383,7 +450,7 @@ func aligned(values []shownValue) []string {
 func (x *explanation) fired(b *strings.Builder) {
 	b.WriteString("\nfired\n")
 	for _, r := range x.Decision.Reasons {
-		fmt.Fprintf(b, "  %s\n", reasonText(r, true))
+		fmt.Fprintf(b, "  %s\n", reasonText(r, ""))
 	}
 	for _, r := range x.Rules {
 		recorded := slices.ContainsFunc(x.Decision.Reasons, func(reason policies.Reason) bool { return reason.Policy == r.Policy && reason.ID == r.ID })

@@ -147,15 +147,6 @@ func (c *command) bindHost(ctx context.Context, override string) (*bound, error)
 	return &bound{root: loaded, tools: new(builtins.Set), host: host, cfg: cfg, close: func() error { return nil }}, nil
 }
 
-// may returns what the principal at the terminal may read: that of the host, or else of the run.
-func (b *bound) may(run policies.Principal) func(label.Label) bool {
-	sub := run.Sub
-	if b != nil && b.host != nil {
-		sub = b.host.Principal.Sub
-	}
-	return func(l label.Label) bool { return l.Readers().IsPublic() || sub != "" && l.Readers().Includes(sub) }
-}
-
 // evalFile decides the request of a file.
 func (c *command) evalFile(ctx context.Context, file string, f evalFlags) (err error) {
 	text, err := c.readRequest(file)
@@ -178,7 +169,7 @@ func (c *command) evalFile(ctx context.Context, file string, f evalFlags) (err e
 	if f.json {
 		err = c.writeLine(d)
 	} else {
-		_, err = c.stdout.WriteString(console.Clean(decisionText(r.Call.Tool, d, true)))
+		_, err = c.stdout.WriteString(console.Clean(decisionText(r.Call.Tool, d, "")))
 	}
 	if err != nil {
 		return err
@@ -310,8 +301,8 @@ func (c *command) request(ctx context.Context, run, call, agent, state string) (
 		return noCall(events, call)
 	}
 	r := past[at].Request
-	if !b.may(principalOf(events))(everything(r)) {
-		return fmt.Errorf("call %s: some of its arguments are not for the principal at the terminal", call)
+	if !c.reader(b, events).MayRead(everything(r)) {
+		return fmt.Errorf("call %s: some of its arguments are not for whoever is at the terminal", call)
 	}
 	for _, n := range past[at].Notes {
 		c.say("call " + call + ": " + n)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ type again struct {
 	Now     policies.Decision `json:"now"`
 	Notes   []string          `json:"notes,omitempty"` // in what the request may differ from the one that was decided
 
-	read bool // the person at the terminal may read all of the call
+	hide string // stands in place of what may quote the call; "": who is at the terminal may read all of it
 }
 
 // evalRun decides the calls of a run again.
@@ -73,7 +74,7 @@ func (c *command) evalRun(ctx context.Context, f evalFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	may := b.may(principalOf(events))
+	may := c.reader(b, events).MayRead
 	own := 0
 	var all []again
 	for _, p := range past {
@@ -91,7 +92,7 @@ func (c *command) evalRun(ctx context.Context, f evalFlags) (err error) {
 		if err != nil {
 			return err
 		}
-		a := again{Run: events[0].Run, Call: p.Call, Tool: p.Made.Tool, Then: p.Made.Decision, Now: now, Notes: p.Notes, read: may(everything(p.Request))}
+		a := again{Run: events[0].Run, Call: p.Call, Tool: p.Made.Tool, Then: p.Made.Decision, Now: now, Notes: p.Notes, hide: hiding(may, everything(p.Request))}
 		gone, come := reasonsChanged(a.Then, now)
 		a.Changed = effectOf(a.Then) != now.Effect || len(gone)+len(come) > 0
 		all = append(all, a)
@@ -155,8 +156,8 @@ func reasonsChanged(then, now policies.Decision) (gone, come []policies.Reason) 
 func (c *command) tellAgain(all []again, own int, f evalFlags) error {
 	if f.json {
 		for _, a := range all {
-			if !a.read {
-				a.Then, a.Now = withoutMessages(a.Then), withoutMessages(a.Now)
+			if a.hide != "" {
+				a.Then, a.Now = withoutMessages(a.Then, a.hide), withoutMessages(a.Now, a.hide)
 			}
 			if err := c.writeLine(a); err != nil {
 				return err
@@ -183,16 +184,16 @@ func (c *command) tellAgain(all []again, own int, f evalFlags) error {
 		fmt.Fprintf(&b, "%-8s  %s  %s\n", a.Call, a.Tool, what)
 		gone, come := reasonsChanged(a.Then, a.Now)
 		for _, r := range gone {
-			fmt.Fprintf(&b, "          no more  %s\n", reasonText(r, a.read))
+			fmt.Fprintf(&b, "          no more  %s\n", reasonText(r, a.hide))
 		}
 		for _, r := range come {
-			fmt.Fprintf(&b, "          new      %s\n", reasonText(r, a.read))
+			fmt.Fprintf(&b, "          new      %s\n", reasonText(r, a.hide))
 		}
 		for _, n := range a.Notes {
 			fmt.Fprintf(&b, "          note     %s\n", n)
 		}
 		if f.call != "" {
-			b.WriteString("\n" + decisionText(a.Tool, a.Now, a.read))
+			b.WriteString("\n" + decisionText(a.Tool, a.Now, a.hide))
 		}
 	}
 	if f.call == "" {
@@ -206,24 +207,29 @@ func (c *command) tellAgain(all []again, own int, f evalFlags) error {
 	return err
 }
 
-// withoutMessages leaves out what could quote data.
-func withoutMessages(d policies.Decision) policies.Decision {
-	d.Reasons, d.Approvals = slices.Clone(d.Reasons), slices.Clone(d.Approvals)
+// withoutMessages puts a mark in place of what could quote data.
+func withoutMessages(d policies.Decision, hide string) policies.Decision {
+	d.Reasons, d.Approvals, d.Obligations = slices.Clone(d.Reasons), slices.Clone(d.Approvals), slices.Clone(d.Obligations)
 	for i := range d.Reasons {
 		if d.Reasons[i].Message != "" {
-			d.Reasons[i].Message = hidden
+			d.Reasons[i].Message = hide
 		}
 	}
 	for i := range d.Approvals {
 		if d.Approvals[i].Message != "" {
-			d.Approvals[i].Message = hidden
+			d.Approvals[i].Message = hide
+		}
+	}
+	for i := range d.Obligations {
+		if len(d.Obligations[i].Fields) > 0 {
+			d.Obligations[i].Fields = map[string]any{"hidden": hide}
 		}
 	}
 	return d
 }
 
-// decisionText tells a decision to people.
-func decisionText(tool string, d policies.Decision, read bool) string {
+// decisionText tells a decision to people. With a mark, that stands in place of what rules say.
+func decisionText(tool string, d policies.Decision, hide string) string {
 	var b strings.Builder
 	line := func(word, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s%s\n", word, fmt.Sprintf(format, args...))
@@ -237,10 +243,14 @@ func decisionText(tool string, d policies.Decision, read bool) string {
 		if i == 0 {
 			word = "because"
 		}
-		line(word, "%s", reasonText(r, read))
+		line(word, "%s", reasonText(r, hide))
 	}
 	for _, o := range d.Obligations {
-		line("obliges", "%s %s  %v", o.Type, o.ID, o.Fields)
+		fields := fmt.Sprint(o.Fields)
+		if len(o.Fields) > 0 {
+			fields = cmp.Or(hide, fields)
+		}
+		line("obliges", "%s %s  %s", o.Type, o.ID, fields)
 	}
 	for _, a := range d.Approvals {
 		who := "whoever runs the agent"
@@ -262,8 +272,8 @@ func decisionText(tool string, d policies.Decision, read bool) string {
 	return b.String()
 }
 
-// reasonText is a reason on one line: what it does, its rule, what it is about, its place, and what it says.
-func reasonText(r policies.Reason, read bool) string {
+// reasonText is a reason on one line: what it does, its rule, what it is about, its place, and what it says, or the mark in place of that.
+func reasonText(r policies.Reason, hide string) string {
 	what := r.Effect.String()
 	if r.Accept {
 		what = "accept"
@@ -282,11 +292,7 @@ func reasonText(r policies.Reason, read bool) string {
 		s += fmt.Sprintf("  %s:%d", r.File, r.Line)
 	}
 	if r.Message != "" {
-		if read {
-			s += "  " + r.Message
-		} else {
-			s += "  " + hidden
-		}
+		s += "  " + cmp.Or(hide, r.Message)
 	}
 	return s
 }

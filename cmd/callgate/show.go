@@ -3,53 +3,167 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"callgate/cmd/internal/console"
 	"callgate/engine/journal"
+	"callgate/policies"
 )
 
 func (c *command) showVerb() *cobra.Command {
 	var f runsFlags
+	var raw bool
+	var call string
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show a run again",
-		Long:    "Show a run again, as it was shown when it ran. The beginning of an ID will do if no other run has it.",
-		Example: "  callgate runs show 20261201-100000123-k7q2m9xw4d --state ./state\n  callgate runs show 20261201 --json",
-		Args:    arguments(1, 1, "the ID of a run"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.show(cmd.Context(), args[0], f) },
+		Use: "show ID", Short: "Show a run again, or one call of it",
+		Long: `Show a run again: each call once, with what became of it. The beginning of an ID will do if no other run has it. With --call, all
+that is known of one call: its arguments, their labels and where they came from, the rules that fired, the approvals, the result.
+
+Whoever is at the terminal sees what they may read by its labels; the names of the readers stand in place of the rest.`,
+		Example: `  callgate runs show 20261201-100000123-k7q2m9xw4d --state ./state
+  callgate runs show 20261201 --call 3.2
+  callgate runs show 20261201 --json`,
+		Args: arguments(1, 1, "the ID of a run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if raw && (!f.json || call != "") {
+				return usage("", "runs show: --raw goes with --json, and without --call")
+			}
+			return c.show(cmd.Context(), args[0], call, raw, f)
+		},
+		ValidArgsFunction: c.completeRuns(&f, 1),
 	}
-	f.add(cmd, "write the run's events as JSON lines")
+	f.add(cmd, "write the run's events as JSON lines, or what is known of the call")
+	cmd.Flags().StringVar(&call, "call", "", "show this call alone, by its `id`")
+	rawFlag(cmd, &raw)
 	return cmd
 }
 
-func (c *command) show(ctx context.Context, id string, f runsFlags) error {
-	store, dir, err := c.past(f.state)
+// rawFlag adds --raw.
+func rawFlag(cmd *cobra.Command, raw *bool) {
+	cmd.Flags().BoolVar(raw, "raw", false, "write events as they are stored, with what whoever is at the terminal may not read")
+}
+
+// pastRun is a run that was read.
+type pastRun struct {
+	events   []journal.Event
+	altered  error // what was done to them: they are shown all the same
+	who      policies.Principal
+	readable []journal.Event // as who may see them
+	hidden   int             // how many of them are not whole
+}
+
+// pastRun reads a run, by its ID or the beginning of it.
+func (c *command) pastRun(ctx context.Context, state, id string) (_ *pastRun, err error) {
+	store, dir, err := c.past(state)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	runs, err := store.Runs(ctx, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if id, err = find(runs, id, dir); err != nil {
-		return err
+		return nil, err
 	}
 	run := runs[slices.IndexFunc(runs, func(r journal.RunInfo) bool { return r.ID == id })]
-	events, err := store.Read(ctx, id, 1)
+	p := new(pastRun)
+	if p.events, err = store.Read(ctx, id, 1); err != nil {
+		return nil, err
+	}
+	p.altered = verify(p.events, run)
+	p.who = c.reader(nil, p.events)
+	reader := journal.NewReader(p.who.MayRead)
+	for _, e := range p.events {
+		shown, hidden, err := reader.Event(e)
+		if err != nil {
+			return nil, errors.Join(p.altered, err)
+		}
+		if hidden {
+			p.hidden++
+		}
+		p.readable = append(p.readable, shown)
+	}
+	return p, nil
+}
+
+// choose returns the events as they are stored or as they may be read, and says what follows from it.
+func (c *command) choose(p *pastRun, raw bool) []journal.Event {
+	who := p.who.Sub
+	if who == "" {
+		who = "who has no name"
+	}
+	switch {
+	case p.hidden == 0:
+	case raw:
+		c.say(fmt.Sprintf("%d events hold what is not for %s", p.hidden, who))
+	default:
+		c.say(fmt.Sprintf("%d events hold what is not for %s, and are not whole: the chain can only be verified on the events as they are stored, which --raw writes", p.hidden, who))
+	}
+	if raw {
+		return p.events
+	}
+	return p.readable
+}
+
+func (c *command) show(ctx context.Context, id, call string, raw bool, f runsFlags) error {
+	p, err := c.pastRun(ctx, f.state, id)
 	if err != nil {
 		return err
 	}
-	if f.json {
-		err = journal.Export(c.stdout, events)
-	} else {
-		t := console.NewTimeline(c.stdout, console.Options{Look: console.LookOf(c.stdout, c.getenv)})
-		for _, e := range events {
+	switch {
+	case call != "":
+		err = c.showCall(ctx, p, call, f.json)
+	case f.json:
+		err = journal.Export(c.stdout, c.choose(p, raw))
+	default:
+		t := console.NewTimeline(c.stdout, console.Options{Look: console.LookOf(c.stdout, c.getenv), Reads: p.who.MayRead})
+		for _, e := range p.readable {
 			t.Event(e)
 		}
 		err = t.Close()
 	}
-	return errors.Join(err, verify(events, run))
+	return errors.Join(err, p.altered)
+}
+
+// showCall shows all that is known of a call.
+func (c *command) showCall(ctx context.Context, p *pastRun, call string, asJSON bool) error {
+	out, err := explained(ctx, p.events, call, p.who.MayRead, nil)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.writeLine(out)
+	}
+	_, err = c.stdout.WriteString(console.Clean(out.text()))
+	return err
+}
+
+// completeRuns completes the IDs of runs, newest first, for as many arguments as the verb takes; 0 for any number.
+func (c *command) completeRuns(f *runsFlags, most int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if most > 0 && len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		store, _, err := c.past(f.state)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer store.Close()
+		runs, err := store.Runs(cmd.Context(), 0)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var out []cobra.Completion
+		for _, r := range runs {
+			if strings.HasPrefix(r.ID, begun) && !slices.Contains(args, r.ID) {
+				out = append(out, cobra.CompletionWithDesc(r.ID, console.Clean(r.Status+" "+r.Agent)))
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
 }

@@ -19,6 +19,9 @@ const SecretTag = "secret"
 // equal, and nothing else.
 type masker struct {
 	key [32]byte
+
+	may   func(label.Label) bool // what a [Reader] may read; nil: it is secrets that are masked
+	marks int                    // how many it has left
 }
 
 func newMasker() *masker {
@@ -38,15 +41,32 @@ func (m *masker) digest(data []byte) string {
 	return "masked:" + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// hides reports whether what is labelled l is masked.
+func (m *masker) hides(l label.Label) bool {
+	if m.may != nil {
+		return !m.may(l)
+	}
+	return l.HasTag(SecretTag)
+}
+
+// mark is what stands in place of data that is masked.
+func (m *masker) mark(data []byte, l label.Label) string {
+	if m.may == nil {
+		return m.digest(data)
+	}
+	m.marks++
+	return Hidden(l)
+}
+
 // value masks every secret node of a tree, with all that is below it. The string that
 // stands in its place carries the labels of all that it replaces.
 func (m *masker) value(v value.Value) value.Value {
-	if !v.Deep().HasTag(SecretTag) {
+	if !m.hides(v.Deep()) {
 		return v
 	}
 	return v.Rewrite(func(n value.Value) value.Value {
-		if n.Label.HasTag(SecretTag) || !n.Scalar() && n.Structure.HasTag(SecretTag) {
-			return value.StringOf(m.digest(n.AppendPlain(nil)), n.Deep())
+		if m.hides(n.Label) || !n.Scalar() && m.hides(n.Structure) {
+			return value.StringOf(m.mark(n.AppendPlain(nil), n.Deep()), n.Deep())
 		}
 		return n
 	})
@@ -54,10 +74,10 @@ func (m *masker) value(v value.Value) value.Value {
 
 // text masks a text that has a label.
 func (m *masker) text(s string, l label.Label) string {
-	if s == "" || !l.HasTag(SecretTag) {
+	if s == "" || !m.hides(l) {
 		return s
 	}
-	return m.digest([]byte(s))
+	return m.mark([]byte(s), l)
 }
 
 func (p RunStarted) masked(m *masker) any {
@@ -78,12 +98,20 @@ func (p ModelReplied) masked(m *masker) any {
 	return p
 }
 
-// A policy's messages may quote what it was asked about.
-func (p DecisionMade) masked(m *masker) any {
+// depends is the label of all that the decision was made on.
+func (p DecisionMade) depends() label.Label {
 	all := p.PC
-	p.Args = slices.Clone(p.Args)
 	for i := range p.Args {
 		all = all.Join(p.Args[i].Value.Deep())
+	}
+	return all
+}
+
+// A policy's messages may quote what it was asked about.
+func (p DecisionMade) masked(m *masker) any {
+	all := p.depends()
+	p.Args = slices.Clone(p.Args)
+	for i := range p.Args {
 		p.Args[i].Value = m.value(p.Args[i].Value)
 	}
 	p.Decision.Reasons = slices.Clone(p.Decision.Reasons)

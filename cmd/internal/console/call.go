@@ -162,7 +162,7 @@ func (w view) argName(path string) string {
 	return w.line(path, maxName)
 }
 
-// message is what a rule says, if the principal may read what it may quote.
+// message is what a rule says, if the reader may read what it may quote.
 func (w view) message(d journal.DecisionMade, text string) string {
 	if text == "" {
 		return ""
@@ -172,7 +172,7 @@ func (w view) message(d journal.DecisionMade, text string) string {
 		all = all.Join(a.Value.Deep())
 	}
 	if !w.may(all) {
-		return ": " + hiddenText
+		return ": " + w.hidden(all)
 	}
 	if w.principal != "" { // as labels are written here
 		alone := strings.TrimPrefix(label.New(label.User, label.Only(w.principal), nil).String(), "user")

@@ -3,8 +3,8 @@
 //
 // [Timeline] renders the event stream of one run, live or read back: each call with the
 // arguments that matter and their labels, whether it was allowed, by which rule, and where the value came from
-// that a rule stopped at. The reader is the run's principal: what the principal may not read is shown
-// as "(hidden)", and no text is shown in a way in which it could be taken for another. [Prompt] asks.
+// that a rule stopped at. What the reader, who is the run's principal if nobody else is named, may not read is shown
+// as "(hidden: for ana)", and no text is shown in a way in which it could be taken for another. [Prompt] asks.
 //
 // Without a terminal the picture is plain ASCII and depends on nothing but the events.
 package console
@@ -26,6 +26,9 @@ import (
 // Options are the settings of a [Timeline].
 type Options struct {
 	Look Look
+
+	// Reads says what who looks may read; nil: what the run's principal may.
+	Reads func(label.Label) bool
 
 	// Next says, for a run that waits, what to type in order to go on with it; "" says nothing.
 	Next string
@@ -68,7 +71,7 @@ type stop struct{ call, tool, rules, why string }
 // NewTimeline returns a timeline that writes to w.
 func NewTimeline(w io.Writer, o Options) *Timeline {
 	return &Timeline{
-		w: w, opts: o, view: view{Look: o.Look, origins: map[label.Source]label.Trust{}},
+		w: w, opts: o, view: view{Look: o.Look, mayRead: o.Reads, origins: map[label.Source]label.Trust{}},
 		pending: map[string]*journal.DecisionMade{}, done: map[string]int{},
 	}
 }
@@ -180,6 +183,9 @@ func (t *Timeline) note(mark, text string) {
 // runStarted writes who acts for whom under what.
 func (t *Timeline) runStarted(e journal.Event, r journal.RunStarted) {
 	t.principal, t.mode = r.Principal.Sub, r.Mode
+	if t.opts.Reads == nil {
+		t.mayRead = r.Principal.MayRead
+	}
 	t.head(strong, "run", t.line(e.Run, maxName))
 	who := "for nobody: callgate.yaml names no principal"
 	if r.Principal.Sub != "" {
@@ -301,7 +307,7 @@ func place(s policies.Site) string {
 func (t *Timeline) Printed(prints []eval.Print) {
 	word := "printed"
 	for _, p := range prints {
-		text := hiddenText
+		text := t.hidden(p.Label)
 		if t.may(p.Label) {
 			text = t.paragraph(p.Text)
 		}
@@ -323,7 +329,7 @@ func (t *Timeline) observed(e journal.Event, o journal.Observed) {
 	}
 	name := t.line(o.Name, maxName)
 	t.shown = append(t.shown, shown{name, o.Label})
-	text := hiddenText
+	text := t.hidden(o.Label)
 	if t.may(o.Label) {
 		text = t.line(o.Text, textWidth-len(name)-2-len("…"))
 	}

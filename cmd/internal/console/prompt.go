@@ -144,7 +144,7 @@ func (w view) receivers(args []journal.Argument) (out []string) {
 
 // question writes everything that is approved.
 func (p *Prompt) question(q gate.Question) string {
-	w := view{Look: p.look, principal: p.person.Sub}
+	w := view{Look: p.look, principal: p.person.Sub, mayRead: p.person.MayRead}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("")

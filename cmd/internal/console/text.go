@@ -12,8 +12,24 @@ import (
 	"callgate/engine/value"
 )
 
-// hiddenText stands for what the principal may not read.
-const hiddenText = "(hidden)"
+// Hidden stands for what is labelled l and not shown, since it is for others.
+func Hidden(l label.Label) string { return Look{}.hidden(l) }
+
+// hidden is [Hidden] in this look.
+func (o Look) hidden(l label.Label) string {
+	names := slices.Clone(l.Readers().Names())
+	if len(names) == 0 {
+		return "(hidden: for nobody)"
+	}
+	more := ""
+	if len(names) > maxNames {
+		names, more = names[:maxNames], fmt.Sprintf(" and %d more", len(names)-maxNames)
+	}
+	for i, n := range names {
+		names[i] = o.line(n, maxReader)
+	}
+	return "(hidden: for " + strings.Join(names, ", ") + more + ")"
+}
 
 // Clean returns a text that is safe to show on a terminal: line ends, tabs and what can be
 // seen stay, everything else – control characters, those without a width, those that turn the
@@ -136,13 +152,14 @@ func mixes(word string) bool {
 // view shows values to one person.
 type view struct {
 	Look
-	principal string
+	principal string                       // of the run
+	mayRead   func(label.Label) bool       // what who looks may read; nil: what everybody may
 	origins   map[label.Source]label.Trust // the trust that sources of results came with
 }
 
 // may reports whether the person may read what is labelled l.
 func (w view) may(l label.Label) bool {
-	return l.Readers().IsPublic() || w.principal != "" && l.Readers().Includes(w.principal)
+	return l.Readers().IsPublic() || w.mayRead != nil && w.mayRead(l)
 }
 
 // maxItems is how many parts of a container are shown.
@@ -158,6 +175,11 @@ func (w view) literal(v value.Value, most int) string {
 	return s
 }
 
+// Value shows all of a value, in plain text, to somebody who may read what may says.
+func Value(v value.Value, may func(label.Label) bool) string {
+	return view{mayRead: may}.part(v, 0, 0)
+}
+
 // whole shows all of a value; past most characters it is cut, and says that it is.
 func (w view) whole(v value.Value, most int) string {
 	s := w.part(v, 0, 0)
@@ -168,8 +190,12 @@ func (w view) whole(v value.Value, most int) string {
 }
 
 func (w view) part(v value.Value, most, depth int) string {
-	if !w.may(v.Label) || !v.Scalar() && !w.may(v.Structure) {
-		return hiddenText
+	reads := v.Label
+	if !v.Scalar() {
+		reads = reads.Join(v.Structure)
+	}
+	if !w.may(reads) {
+		return w.hidden(reads)
 	}
 	switch v.Kind {
 	case value.String:
@@ -213,6 +239,7 @@ func (w view) part(v value.Value, most, depth int) string {
 }
 
 const (
+	maxReader  = 40   // characters of a reader's name
 	maxNames   = 2    // readers and tags that a short label names, rules that a summary names
 	maxOrigins = 4096 // sources whose trust a timeline remembers
 )
@@ -234,7 +261,7 @@ func (w view) label(l label.Label) string {
 				names, more = names[:maxNames], ",+"+strconv.Itoa(len(names)-maxNames)
 			}
 			for i, n := range names {
-				names[i] = w.line(n, 40)
+				names[i] = w.line(n, maxReader)
 			}
 			readers = "{" + strings.Join(names, ",") + more + "}"
 		}

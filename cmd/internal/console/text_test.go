@@ -8,6 +8,7 @@ import (
 
 	"callgate/engine/label"
 	"callgate/engine/value"
+	"callgate/policies"
 )
 
 func TestClean(t *testing.T) {
@@ -66,19 +67,19 @@ func TestLiteral(t *testing.T) {
 		{"a word of two scripts", wide, of("p\u0430ypal \u043c\u0438\u0440"), 40, "\"p\\u0430ypal \u043c\u0438\u0440\""},
 		{"one that is cut", Look{}, of(strings.Repeat("x", 50)), 30, `"` + strings.Repeat("x", 19) + `..." (50 chars)`},
 		{"one that is as long as may be", Look{}, of(strings.Repeat("x", 30)), 30, `"` + strings.Repeat("x", 30) + `"`},
-		{"of somebody else", Look{}, bens, 40, "(hidden)"},
-		{"a list with one of somebody else", Look{}, value.ListOf(own, of("a"), bens), 40, `["a", (hidden)]`},
-		{"a list whose length is somebody else's", Look{}, closed, 40, "(hidden)"},
+		{"of somebody else", Look{}, bens, 40, "(hidden: for ben)"},
+		{"a list with one of somebody else", Look{}, value.ListOf(own, of("a"), bens), 40, `["a", (hidden: for ben)]`},
+		{"a list whose length is somebody else's", Look{}, closed, 40, "(hidden: for nobody)"},
 		{"a dict", Look{}, value.DictOf(own, value.Field{Name: "a", Of: value.IntOf(1, own)}, value.Field{Name: "b", Of: value.NoneOf(own)}), 40, `{"a": 1, "b": None}`},
 		{"a tuple of one", Look{}, value.Value{Kind: value.Tuple, Label: own, Structure: own, Items: []value.Value{of("a")}}, 40, `("a",)`},
 		{"a struct", Look{}, value.Value{Kind: value.Record, Label: own, Structure: own, Keys: []value.Value{of("n")}, Items: []value.Value{value.FloatOf(1, own)}}, 40, `struct(n = 1.0)`},
 		{"a set", Look{}, value.Value{Kind: value.Set, Label: own, Structure: own, Items: []value.Value{value.BoolOf(true, own)}}, 40, `set([True])`},
 		{"bytes", Look{}, value.Value{Kind: value.Bytes, Label: own, Str: "\x00\xff"}, 40, `b"\x00\xff"`},
 		{"a long list", Look{}, value.ListOf(own, of("1"), of("2"), of("3"), of("4"), of("5"), of("6"), of("7"), of("8")), 40, `["1", "2", "3", "4", "5", "6", ... 2 more]`},
-		{"the zero value", Look{}, value.Value{}, 40, "(hidden)"},
+		{"the zero value", Look{}, value.Value{}, 40, "(hidden: for nobody)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := view{Look: test.look, principal: "ana"}
+			w := view{Look: test.look, principal: "ana", mayRead: policies.Principal{Sub: "ana"}.MayRead}
 			if got := w.literal(test.v, test.most); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}

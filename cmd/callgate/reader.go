@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strings"
+
+	"callgate/cmd/internal/console"
+	"callgate/engine/journal"
+	"callgate/engine/label"
+	"callgate/policies"
+	"callgate/spec"
+)
+
+// reader is who reads a run: who is at the terminal, by the host that is bound or else callgate.yaml here or above; without one, the run's own
+// principal, as whoever has the journal and no host is alone with it. Whom nobody knows is nobody, and reads what is public.
+func (c *command) reader(b *bound, events []journal.Event) policies.Principal {
+	var host *spec.Host
+	if b != nil {
+		host = b.host
+	} else {
+		var problems []spec.Problem
+		if host, problems = spec.FindHost("."); spec.Fatal(problems) {
+			return policies.Principal{} // who that is, is not known
+		}
+	}
+	if host == nil {
+		return principalOf(events)
+	}
+	who, err := c.person(host, "")
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		c.say(first + ": what is not for everybody is hidden")
+		return policies.Principal{}
+	}
+	return who
+}
+
+// hiding is the mark that stands in place of what is labelled l, or "" if it may be read.
+func hiding(may func(label.Label) bool, l label.Label) string {
+	if may(l) {
+		return ""
+	}
+	return console.Hidden(l)
+}

@@ -38,13 +38,14 @@ var theHouse = house{
 		{pkg: "engine/confine", doors: "golang.org/x/sys os/exec syscall unsafe"},
 		{pkg: "engine/worker", may: "engine/confine engine/eval engine/label engine/syntax engine/value", doors: "golang.org/x/sys net os/exec syscall"},
 		{pkg: "engine/gate", may: "builtins engine/eval engine/journal engine/label engine/value policies"},
+		{pkg: "engine/desk", may: "engine/gate engine/journal engine/label engine/value policies"},
 		{pkg: "engine", may: "builtins engine/confine engine/eval engine/gate engine/journal engine/label engine/syntax engine/value engine/worker policies"},
 
 		{pkg: "agents/model", may: "engine/label engine/value", doors: "github.com/sashabaranov/go-openai net net/http"},
 		// An agent is built from its files, so this room knows every tool and every engine.
 		{pkg: "agents", may: "agents/model builtins builtins/mcp builtins/script builtins/std engine engine/eval engine/gate engine/journal engine/label engine/syntax engine/value policies policies/cel policies/library policies/rego policies/root spec"},
 
-		{pkg: "cmd/...", may: "*", doors: "charm.land/huh charm.land/lipgloss github.com/mattn/go-isatty github.com/modelcontextprotocol/go-sdk github.com/spf13/cobra golang.org/x/sys golang.org/x/term net net/http os/exec syscall"},
+		{pkg: "cmd/...", may: "*", doors: "charm.land/huh charm.land/lipgloss github.com/mattn/go-isatty github.com/modelcontextprotocol/go-sdk github.com/spf13/cobra golang.org/x/sys golang.org/x/term golang.org/x/text net net/http os/exec syscall"},
 		{pkg: "examples/...", may: "*"},
 	},
 	// Of the standard library, what needs a door. The rest needs none.

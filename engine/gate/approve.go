@@ -9,6 +9,7 @@ import (
 
 	"callgate/engine/journal"
 	"callgate/engine/label"
+	"callgate/engine/value"
 	"callgate/policies"
 )
 
@@ -26,6 +27,7 @@ type Question struct {
 	Kind      string
 	Tool      string
 	Agent     string
+	Digest    string // of the agent
 	Principal policies.Principal
 	Site      policies.Site
 	Effects   []string
@@ -58,7 +60,9 @@ type Verdict struct {
 	By      string   // who answered: a principal, or words that say so
 	Groups  []string // that the person is in
 	Reason  string
-	Anybody bool // counts as as many approvers as are needed, whoever they must be: for demonstrations and tests
+	Anybody bool   // counts as as many approvers as are needed, whoever they must be: for demonstrations and tests
+	Grant   string // id of what was said elsewhere and is answered with; "": the person is here
+	Spared  bool   // nobody was asked about this call: a grant whose scope it is in answers
 }
 
 // ApproveAll approves every question without a person, for demonstrations and tests.
@@ -75,7 +79,7 @@ func (a ApproveAll) Approve(context.Context, Question) (Verdict, error) {
 // recorded. The error is that of the journal.
 func (g *Gate) ask(ctx context.Context, x *crossing, a policies.Approval, origins map[string]string) (Outcome, error) {
 	q := Question{
-		Run: g.cfg.Session.Run, Call: x.id, Kind: x.kind, Tool: x.name, Agent: g.cfg.Agent.Name, Principal: g.cfg.Principal,
+		Run: g.cfg.Session.Run, Call: x.id, Kind: x.kind, Tool: x.name, Agent: g.cfg.Agent.Name, Digest: g.cfg.Agent.Digest, Principal: g.cfg.Principal,
 		Site: x.site, Effects: x.effects, Args: x.journalled(), PC: x.pc, Approval: a, Origins: origins, Asked: g.cfg.Clock(),
 	}
 	for {
@@ -88,18 +92,19 @@ func (g *Gate) ask(ctx context.Context, x *crossing, a policies.Approval, origin
 			}
 		}
 		if v.Outcome == Approved {
-			if why = objection(q, v, g.cfg.Clock()); why != "" {
+			if why = Objection(q, v, g.cfg.Clock()); why != "" {
 				v.Outcome, v.Reason = Waiting, why
 			}
 		}
-		given := journal.ApprovalGiven{Ask: a.Ask, Binding: a.Binding, By: v.By, Verdict: v.Outcome.String(), Reason: v.Reason}
+		given := journal.ApprovalGiven{
+			Ask: a.Ask, Policy: a.Policy, Binding: a.Binding, By: v.By, Groups: v.Groups, Verdict: v.Outcome.String(), Reason: v.Reason,
+			Anybody: v.Anybody, Grant: v.Grant, Spared: v.Spared,
+		}
 		g.later(journal.Approved, x.id, given)
 		if err := g.flush(ctx, true); err != nil {
 			return Waiting, err
 		}
-		if v.Outcome == Waiting {
-			g.wait(q)
-		}
+		g.count(q, v)
 		if v.Outcome != Approved || v.Anybody {
 			return v.Outcome, nil
 		}
@@ -109,8 +114,23 @@ func (g *Gate) ask(ctx context.Context, x *crossing, a policies.Approval, origin
 	}
 }
 
-// objection says why an approval does not count, or "".
-func objection(q Question, v Verdict, now time.Time) string {
+// count keeps a question that nobody has answered, and counts approvals.
+func (g *Gate) count(q Question, v Verdict) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case v.Outcome == Waiting:
+		g.waiting = append(g.waiting, q)
+	case v.Outcome == Approved && v.Spared:
+		g.counts.Spared++
+	case v.Outcome == Approved:
+		g.counts.Given++
+	}
+}
+
+// Objection says why an approval does not count, or "". Who must be somebody else is compared whatever the case of letters:
+// nobody is another person by writing their name in another way.
+func Objection(q Question, v Verdict, now time.Time) string {
 	a := q.Approval
 	if a.TTL > 0 && now.Sub(q.Asked) > a.TTL {
 		return fmt.Sprintf("the question expired after %s", a.TTL)
@@ -118,21 +138,48 @@ func objection(q Question, v Verdict, now time.Time) string {
 	if v.Anybody {
 		return ""
 	}
-	is := func(names []string) bool {
-		return slices.ContainsFunc(names, func(n string) bool {
-			group, isGroup := strings.CutPrefix(n, "group:")
-			return !isGroup && n == v.By || isGroup && slices.Contains(v.Groups, group) || n == "requester" && v.By == q.Principal.Sub
-		})
+	in := func(name string) bool {
+		group, is := strings.CutPrefix(name, "group:")
+		return is && slices.Contains(v.Groups, group)
+	}
+	barred := func(name string) bool {
+		// The one for whom a run on nobody's behalf is may be anybody.
+		return in(name) || strings.EqualFold(name, v.By) || name == requester && (q.Principal.Sub == "" || strings.EqualFold(v.By, q.Principal.Sub))
+	}
+	named := func(name string) bool {
+		return in(name) || name == v.By || name == requester && v.By == q.Principal.Sub
 	}
 	switch {
 	case v.By == "":
 		return "an approval without a name"
-	case slices.Contains(q.By, v.By):
+	case slices.ContainsFunc(q.By, func(by string) bool { return strings.EqualFold(by, v.By) }):
 		return fmt.Sprintf("%s has approved before; %d different people must", v.By, a.Count)
-	case is(a.OtherThan):
+	case slices.ContainsFunc(a.OtherThan, barred):
 		return fmt.Sprintf("%s may not approve: %s", v.By, strings.Join(a.OtherThan, ", "))
-	case len(a.Approvers) > 0 && !is(a.Approvers):
+	case len(a.Approvers) > 0 && !slices.ContainsFunc(a.Approvers, named):
 		return fmt.Sprintf("%s is not among the approvers: %s", v.By, strings.Join(a.Approvers, ", "))
 	}
 	return ""
+}
+
+// requester is the name, among approvers, of the principal of the run.
+const requester = "requester"
+
+// Binding is the digest of what an approval is for, as [policies.Approval] has it: what is called, the arguments with their labels, and
+// the control flow. Arguments that were masked have another.
+func Binding(kind, tool string, args []journal.Argument, pc label.Label) string {
+	all := value.DictOf(label.Bottom())
+	for _, a := range args {
+		all.Keys = append(all.Keys, value.StringOf(a.Name, label.Bottom()))
+		all.Items = append(all.Items, a.Value)
+	}
+	return bind(kind, tool, all, pc)
+}
+
+func bind(kind, tool string, args value.Value, pc label.Label) string {
+	return value.DictOf(pc,
+		value.Field{Name: "kind", Of: value.StringOf(kind, pc)},
+		value.Field{Name: "tool", Of: value.StringOf(tool, pc)},
+		value.Field{Name: "args", Of: args},
+	).LabelledDigest()
 }

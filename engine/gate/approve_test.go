@@ -71,6 +71,10 @@ func TestAsks(t *testing.T) {
 		{"somebody in the group", []policies.Approval{{Ask: "large", Approvers: []string{"group:finance"}}}, &people{answers: []Verdict{yes("bob", "finance")}}, "", []string{"large bob approved"}},
 		{"somebody outside the group", []policies.Approval{{Ask: "large", Approvers: []string{"group:finance"}}}, &people{answers: []Verdict{yes("bob", "sales")}}, "waiting", []string{"large bob waiting"}},
 		{"somebody whose name is the group's", []policies.Approval{{Ask: "large", Approvers: []string{"group:finance"}}}, &people{answers: []Verdict{yes("finance")}}, "waiting", []string{"large finance waiting"}},
+		{"the requester may not, in other letters", []policies.Approval{{Ask: "large", OtherThan: []string{"requester"}}}, &people{answers: []Verdict{yes("ANA")}}, "waiting", []string{"large ANA waiting"}},
+		{"one person twice, in other letters", []policies.Approval{{Ask: "large", Count: 2}}, &people{answers: []Verdict{yes("bob"), yes("Bob")}}, "waiting", []string{"large bob approved", "large Bob waiting"}},
+		{"an approver in other letters", []policies.Approval{{Ask: "large", Approvers: []string{"bob"}}}, &people{answers: []Verdict{yes("Bob")}}, "waiting", []string{"large Bob waiting"}},
+		{"the requester is the approver", []policies.Approval{{Ask: "large", Approvers: []string{"requester"}}}, &people{answers: []Verdict{yes("ana")}}, "", []string{"large ana approved"}},
 		{"two people", []policies.Approval{{Ask: "large", Count: 2}}, &people{answers: []Verdict{yes("bob"), yes("eve")}}, "", []string{"large bob approved", "large eve approved"}},
 		{"one person twice", []policies.Approval{{Ask: "large", Count: 2}}, &people{answers: []Verdict{yes("bob"), yes("bob")}}, "waiting", []string{"large bob approved", "large bob waiting"}},
 		{"one of two refuses", []policies.Approval{{Ask: "large", Count: 2}}, &people{answers: []Verdict{yes("bob"), {Outcome: Refused, By: "eve"}}}, "denied (large)", []string{"large bob approved", "large eve refused"}},
@@ -110,6 +114,45 @@ func TestAsks(t *testing.T) {
 				t.Errorf("counted %+v, want one call that asked", c)
 			}
 		})
+	}
+}
+
+// Nobody can be told apart from the requester of a run on nobody's behalf.
+func TestSomebodyElseThanNobody(t *testing.T) {
+	for _, a := range []policies.Approval{{Ask: "large", OtherThan: []string{"requester"}}, {Ask: "large", Approvers: []string{"requester"}}} {
+		r := newRig(t, func(c *Config) {
+			c.Principal, c.Approver = policies.Principal{}, &people{answers: []Verdict{yes("whoever is at the terminal")}}
+		})
+		r.pdp.decide = always(asking(a))
+		wantCode(t, r.do(send("1.1", "x")), "waiting")
+		if r.calls() != nil {
+			t.Errorf("%+v: ran %q", a, r.calls())
+		}
+	}
+}
+
+func TestApprovalsAreCounted(t *testing.T) {
+	p := &people{answers: []Verdict{yes("bob"), {Outcome: Approved, By: "bob", Grant: "g1", Spared: true}, {Outcome: Refused, By: "bob"}}}
+	r := newRig(t, func(c *Config) { c.Approver = p })
+	r.pdp.decide = always(asking(policies.Approval{Ask: "large", Policy: "p"}))
+	for _, id := range []string{"1.1", "1.2", "1.3"} {
+		r.do(send(id, "x"))
+	}
+	if c := r.Counts(); c.Asked != 3 || c.Given != 1 || c.Spared != 1 || c.Map()["given"] != 1 || c.Map()["spared"] != 1 {
+		t.Errorf("counted %+v, want one approval given and one spared", c)
+	}
+	var got []journal.ApprovalGiven
+	for _, e := range r.events() {
+		if e.Type == journal.Approved {
+			a, err := journal.Decode[journal.ApprovalGiven](e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, a)
+		}
+	}
+	if got[0].Policy != "p" || got[0].Grant != "" || got[1].Grant != "g1" || !got[1].Spared || got[2].Spared {
+		t.Errorf("recorded %+v", got)
 	}
 }
 
@@ -153,6 +196,9 @@ func TestAQuestionShowsWhatWillBeDone(t *testing.T) {
 		t.Errorf("origins %q", q.Origins)
 	}
 	made := last[journal.DecisionMade](r, journal.Decided)
+	if again := Binding(made.Kind, made.Tool, made.Args, made.PC); again != q.Approval.Binding {
+		t.Errorf("what is recorded is bound by %s, and what was asked by %s", again, q.Approval.Binding)
+	}
 	if q.Approval.Binding == "" || q.Approval.Binding != made.Binding || made.Decision.Approvals[0].Binding != made.Binding {
 		t.Errorf("binding %q, recorded %q", q.Approval.Binding, made.Binding)
 	}

@@ -154,6 +154,8 @@ type Counts struct {
 	Allowed  int // calls allowed, those approved by people included; pure builtins not
 	Denied   int // refusals of every kind
 	Asked    int // calls that needed approval
+	Given    int // approvals that people gave, about the call at hand
+	Spared   int // approvals that nobody had to give: the call was in the scope of one that had been given
 	Failed   int // calls that were allowed and failed, and calls with wrong arguments
 	Shown    int // values shown to the model
 	Hidden   int // values not shown
@@ -165,7 +167,7 @@ type Counts struct {
 // Map returns the counts as a run's end records them.
 func (c Counts) Map() map[string]int {
 	return map[string]int{
-		"allowed": c.Allowed, "denied": c.Denied, "asked": c.Asked, "failed": c.Failed,
+		"allowed": c.Allowed, "denied": c.Denied, "asked": c.Asked, "given": c.Given, "spared": c.Spared, "failed": c.Failed,
 		"shown": c.Shown, "hidden": c.Hidden, "endorsed": c.Endorsed, "bits": c.Bits,
 	}
 }
@@ -300,12 +302,6 @@ func (g *Gate) Waiting() []Question {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.waiting)
-}
-
-func (g *Gate) wait(q Question) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.waiting = append(g.waiting, q)
 }
 
 // Answer returns the answer that the user was given, if there is one: the last.

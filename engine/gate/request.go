@@ -189,11 +189,7 @@ func (g *Gate) typed(v any) bool {
 // their labels, and the control flow.
 func (x *crossing) binding() string {
 	if x.digest == "" {
-		x.digest = value.DictOf(x.pc,
-			value.Field{Name: "kind", Of: value.StringOf(x.kind, x.pc)},
-			value.Field{Name: "tool", Of: value.StringOf(x.name, x.pc)},
-			value.Field{Name: "args", Of: x.final},
-		).LabelledDigest()
+		x.digest = bind(x.kind, x.name, x.final, x.pc)
 	}
 	return x.digest
 }

@@ -94,11 +94,58 @@ type CallEnded struct {
 
 // ApprovalGiven is a person's answer to one ask, or that it waits for one.
 type ApprovalGiven struct {
-	Ask     string `json:"ask"`
-	Binding string `json:"binding"`
-	By      string `json:"by"`      // who answered: a principal, or "--approve all"
-	Verdict string `json:"verdict"` // approved, refused, waiting
-	Reason  string `json:"reason,omitempty"`
+	Ask     string   `json:"ask"`
+	Policy  string   `json:"policy,omitempty"`
+	Binding string   `json:"binding"`
+	By      string   `json:"by"`               // who answered: a principal, or "--approve all"
+	Groups  []string `json:"groups,omitempty"` // of the person
+	Verdict string   `json:"verdict"`          // approved, refused, waiting
+	Reason  string   `json:"reason,omitempty"`
+	Anybody bool     `json:"anybody,omitempty"` // stands for as many as are needed, whoever they must be
+	Grant   string   `json:"grant,omitempty"`   // id of the [GrantGiven] that answered; "": the person was there
+	Spared  bool     `json:"spared,omitempty"`  // by its scope
+}
+
+// GrantGiven is what a person said to a question of a run, at a time and place of their own: what stands in
+// the run [DeskRun].
+type GrantGiven struct {
+	ID      string    `json:"id"`      // among those of the desk
+	Verdict string    `json:"verdict"` // approved, refused; revoked: the grant Revokes holds no more
+	Run     string    `json:"run"`
+	Call    string    `json:"call"`
+	Ask     string    `json:"ask"`
+	Policy  string    `json:"policy,omitempty"`
+	Binding string    `json:"binding"` // of what the person was shown
+	By      string    `json:"by"`
+	Groups  []string  `json:"groups,omitempty"` // of the person, then
+	Login   string    `json:"login"`            // the account that the person was told by
+	Reason  string    `json:"reason,omitempty"`
+	Expires time.Time `json:"expires,omitzero"` // zero: it does not
+	Unseen  []string  `json:"unseen,omitempty"` // arguments that the person may not read, and approved all the same
+	Scope   *Scope    `json:"scope,omitempty"`  // nil: this call and no other
+	Revokes string    `json:"revokes,omitempty"`
+}
+
+// Scope says which other calls a grant covers: those of the same tool that meet the same ask of the same agent for the same principal, whose
+// arguments and control flow are labelled no worse than those that were shown. The zero Scope covers none.
+type Scope struct {
+	Kind      string      `json:"kind"`          // value, tool or run
+	Run       string      `json:"run,omitempty"` // "": any
+	Agent     string      `json:"agent"`
+	Digest    string      `json:"digest"` // of the agent
+	Principal string      `json:"principal"`
+	Of        string      `json:"of"` // the kind of call
+	Tool      string      `json:"tool"`
+	Args      []ScopedArg `json:"args"` // those that were shown
+	PC        label.Label `json:"pc"`
+}
+
+// ScopedArg is an argument of the calls that a grant covers. With neither a value nor a pattern it may be any.
+type ScopedArg struct {
+	Name  string       `json:"name"`
+	Label label.Label  `json:"label"`           // what was shown: those of other calls flow to it
+	Value *value.Value `json:"value,omitempty"` // the same
+	Match string       `json:"match,omitempty"` // a pattern that all its scalars fit
 }
 
 // EndorsementMade says that a value's label was raised.

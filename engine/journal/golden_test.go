@@ -44,6 +44,14 @@ func golden() []Entry {
 		}},
 		{Reloaded, "1.1", PoliciesReloaded{From: "sha256:01", Revision: "sha256:01", Problems: []string{"p.rego:3: unexpected eof token"}}},
 		{Approved, "1.1", ApprovalGiven{Ask: "payments.large", Binding: "sha256:02", By: "bob", Verdict: "approved", Reason: "known"}},
+		{Granted, "", GrantGiven{
+			ID: "g1", Verdict: "approved", Run: "golden", Call: "1.1", Ask: "payments.large", Policy: "payments", Binding: "sha256:02", By: "bob", Groups: []string{"finance"},
+			Login: "bob", Reason: "known", Expires: time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC), Unseen: []string{"iban"},
+			Scope: &Scope{
+				Kind: "value", Agent: "inbox", Digest: "sha256:00", Principal: "ana", Of: "tool", Tool: "bank.pay", PC: label.Bottom(),
+				Args: []ScopedArg{{Name: "iban", Label: mailLabel, Value: &answer}, {Name: "amount", Label: label.Bottom(), Match: "12*"}},
+			},
+		}},
 		{CallStart, "1.1", CallStarted{Tool: "bank.pay", Key: "k-1"}},
 		{CallResult, "1.1", CallEnded{Tool: "bank.pay", Value: &paid, Label: label.Bottom(), Duration: 3 * time.Millisecond}},
 		{Endorsed, "1.2", EndorsementMade{Kind: "endorse", Type: "bool", Bits: 1, Left: 63, From: mailLabel, To: label.New(label.Internal, label.Only("ana"), nil), Why: "amounts agree"}},

@@ -39,6 +39,7 @@ const (
 	CallStart   Type = "call.start"    // CallStarted
 	CallResult  Type = "call.result"   // CallEnded
 	Approved    Type = "approval"      // ApprovalGiven
+	Granted     Type = "grant"         // GrantGiven
 	Observation Type = "observation"   // Observed
 	Endorsed    Type = "endorsement"   // EndorsementMade
 	ProgramEnd  Type = "program.end"   // ProgramEnded
@@ -55,6 +56,7 @@ var payloads = map[Type]reflect.Type{
 	CallStart:   reflect.TypeFor[CallStarted](),
 	CallResult:  reflect.TypeFor[CallEnded](),
 	Approved:    reflect.TypeFor[ApprovalGiven](),
+	Granted:     reflect.TypeFor[GrantGiven](),
 	Observation: reflect.TypeFor[Observed](),
 	Endorsed:    reflect.TypeFor[EndorsementMade](),
 	ProgramEnd:  reflect.TypeFor[ProgramEnded](),

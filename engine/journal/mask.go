@@ -125,6 +125,22 @@ func (p DecisionMade) masked(m *masker) any {
 	return p
 }
 
+// A scope whose value is secret has it no more, and covers nothing.
+func (p GrantGiven) masked(m *masker) any {
+	if p.Scope != nil {
+		scope := *p.Scope
+		scope.Args = slices.Clone(scope.Args)
+		for i, a := range scope.Args {
+			if a.Value != nil {
+				v := m.value(*a.Value)
+				scope.Args[i].Value = &v
+			}
+		}
+		p.Scope = &scope
+	}
+	return p
+}
+
 func (p CallEnded) masked(m *masker) any {
 	if p.Value != nil {
 		v := m.value(*p.Value)

@@ -31,6 +31,7 @@ func withSecrets() map[Type]any {
 		},
 		CallResult:  CallEnded{Value: &dict, Text: "wrong password " + hidden, Label: secret},
 		Observation: Observed{Shown: true, Text: hidden, Label: secret},
+		Granted:     GrantGiven{Scope: &Scope{Args: []ScopedArg{{Name: "iban", Label: secret, Value: &dict}}}},
 		Endorsed:    EndorsementMade{Why: hidden, From: secret, To: secret},
 		ProgramEnd:  ProgramEnded{Message: hidden, Label: secret},
 		RunEnd:      RunEnded{Answer: &leaf},
@@ -51,7 +52,7 @@ func TestSecretsNeverArrive(t *testing.T) {
 					t.Errorf("a watcher sees the secret in %s", e.Payload)
 				}
 			})
-			for _, typ := range []Type{RunStart, TurnStart, ModelReply, Decided, CallResult, Observation, Endorsed, ProgramEnd, RunEnd} {
+			for _, typ := range []Type{RunStart, TurnStart, ModelReply, Decided, CallResult, Granted, Observation, Endorsed, ProgramEnd, RunEnd} {
 				payload := payloads[typ]
 				if typ != RunStart { // by pointer, too
 					p := reflect.New(reflect.TypeOf(payload))

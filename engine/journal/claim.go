@@ -114,8 +114,11 @@ func (c *claim) renew() error {
 	return nil
 }
 
-// release gives the claim up. What cannot be given up expires.
+// release gives the claim up. What cannot be given up expires. The nil claim is none: who speaks at the desk holds nobody off.
 func (c *claim) release() error {
+	if c == nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.timer == nil {

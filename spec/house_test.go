@@ -37,6 +37,7 @@ var theHouse = house{
 		{pkg: "engine/journal", may: "engine/label engine/value policies", doors: "modernc.org/sqlite syscall"},
 		{pkg: "engine/confine", doors: "golang.org/x/sys os/exec syscall unsafe"},
 		{pkg: "engine/worker", may: "engine/confine engine/eval engine/label engine/syntax engine/value", doors: "golang.org/x/sys net os/exec syscall"},
+		{pkg: "engine/worker/early", may: "engine/worker"},
 		{pkg: "engine/gate", may: "builtins engine/eval engine/journal engine/label engine/value policies"},
 		{pkg: "engine/desk", may: "engine/gate engine/journal engine/label engine/value policies"},
 		{pkg: "engine", may: "builtins engine/confine engine/eval engine/gate engine/journal engine/label engine/syntax engine/value engine/worker policies"},

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"callgate/engine/label"
 	"callgate/engine/value"
 )
@@ -59,3 +61,6 @@ func (t *thread) permitSlow(def *builtinDef, l label.ID, class label.ClassID) {
 	p.last[def.index*ways+int(class%ways)] = class
 	p.used[def.index]++
 }
+
+// Builtin reports whether there is a builtin of this name that policies decide on: the tool of a call of [KindBuiltin].
+func Builtin(name string) bool { return name != "" && slices.Contains(decided, name) }

@@ -27,7 +27,8 @@ type Limits struct {
 	Output int64         // bytes printed, in the session; default 1 MiB
 }
 
-func (l Limits) withDefaults() Limits {
+// WithDefaults returns the limits with the defaults in place of zeros.
+func (l Limits) WithDefaults() Limits {
 	def := func(p *int64, d int64) {
 		if *p <= 0 {
 			*p = d
@@ -125,7 +126,7 @@ type Outcome struct {
 func NewSession(c Config) (*Session, error) {
 	s := &Session{
 		tab: label.NewTable(), floor: label.BottomID, history: label.BottomID,
-		host: c.Host, limits: c.Limits.withDefaults(),
+		host: c.Host, limits: c.Limits.WithDefaults(),
 		names: map[string]*cell{}, pre: map[string]val{},
 	}
 	s.permits = permits{last: make([]label.ClassID, len(decided)*ways), used: make([]int64, len(decided))}

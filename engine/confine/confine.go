@@ -1,0 +1,137 @@
+// Package confine restricts a child process to computing: no file, no network, no other process, no more memory,
+// time and threads than it was given. All that it can reach is one socket to the process that started it.
+//
+// [Start] starts the child, in namespaces of its own where the machine has them. [Enter] is what the child does
+// before it reads any input: it closes what it inherited, leaves the file tree, gives up its privileges and lets
+// the kernel kill it for any system call that a Go program needs not. Each side says what it achieved ([Mechanism]); what is
+// enough is for the supervisor to say ([Enough]).
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Mechanism is one thing that confines a process, by the name that hellos, doctor and journals have.
+type Mechanism string
+
+// The mechanisms, in the order in which they take hold.
+const (
+	Users     Mechanism = "user-namespace"    // root in it is nobody outside
+	Processes Mechanism = "pid-namespace"     // sees no other process, and takes all that it starts with it
+	Network   Mechanism = "network-namespace" // has no interface but its own, down
+	Mounts    Mechanism = "mount-namespace"
+	IPC       Mechanism = "ipc-namespace"
+	Hosts     Mechanism = "uts-namespace"
+	Cgroups   Mechanism = "cgroup-namespace"
+	Cgroup    Mechanism = "cgroup"       // memory and threads are limited from outside
+	Files     Mechanism = "closed-files" // no open file but the socket and /dev/null
+	Root      Mechanism = "empty-root"   // the file tree is an empty folder that cannot be written
+	Limits    Mechanism = "rlimits"
+	Caps      Mechanism = "no-capabilities"
+	NoNew     Mechanism = "no-new-privileges"
+	Landlock  Mechanism = "landlock"
+	Seccomp   Mechanism = "seccomp"
+)
+
+// All are the mechanisms, in the order in which they take hold.
+var All = []Mechanism{Users, Processes, Network, Mounts, IPC, Hosts, Cgroups, Cgroup, Files, Root, Limits, Caps, NoNew, Landlock, Seccomp}
+
+// Budget is what a child may use in all. Zero fields: the defaults.
+type Budget struct {
+	Memory  int64 // bytes of data; default 512 MiB
+	Seconds int   // of CPU; default 3600
+	Threads int   // default 64
+}
+
+func (b Budget) withDefaults() Budget {
+	if b.Memory <= 0 {
+		b.Memory = 512 << 20
+	}
+	if b.Seconds <= 0 {
+		b.Seconds = 3600
+	}
+	if b.Threads <= 0 {
+		b.Threads = 64
+	}
+	return b
+}
+
+// Options say what to start. Path is required.
+type Options struct {
+	Path   string // of the executable, which everybody must be able to execute
+	Name   string // its argument 0
+	Budget Budget
+
+	// Without are mechanisms that are left out: those that the machine lacks, or that a test does without.
+	Without []Mechanism
+}
+
+// plan is what a child is told of what it has to do, as its arguments: name, budget, mechanisms left out.
+func (o Options) plan() []string {
+	var without []string
+	for _, m := range o.Without {
+		without = append(without, string(m))
+	}
+	b := o.Budget.withDefaults()
+	return []string{o.Name, strconv.FormatInt(b.Memory, 10), strconv.Itoa(b.Seconds), strconv.Itoa(b.Threads), strings.Join(without, ",")}
+}
+
+// readPlan is the inverse of [Options.plan].
+func readPlan(args []string) (b Budget, without []Mechanism, err error) {
+	if len(args) != 5 {
+		return b, nil, errors.New("confine: this program is started by callgate, not by hand")
+	}
+	if b.Memory, err = strconv.ParseInt(args[1], 10, 64); err == nil {
+		if b.Seconds, err = strconv.Atoi(args[2]); err == nil {
+			b.Threads, err = strconv.Atoi(args[3])
+		}
+	}
+	if err != nil {
+		return b, nil, fmt.Errorf("confine: %w", err)
+	}
+	for m := range strings.SplitSeq(args[4], ",") {
+		if m != "" {
+			without = append(without, Mechanism(m))
+		}
+	}
+	return b, without, nil
+}
+
+// Enough reports whether what was achieved is enough to run programs that nobody trusts in a process, and if not, what is
+// missing and how to get it. Seccomp alone stops all that a program could do to files, network and other processes; one more
+// mechanism must stand behind it: namespaces with an empty root, or landlock.
+func Enough(achieved []Mechanism) error {
+	has := func(all ...Mechanism) bool {
+		return !slices.ContainsFunc(all, func(m Mechanism) bool { return !slices.Contains(achieved, m) })
+	}
+	for _, m := range []Mechanism{Files, Limits, NoNew, Seccomp} {
+		if !has(m) {
+			return &MissingError{m, remedy[m]}
+		}
+	}
+	if has(Users, Processes, Network, Mounts, Root) || has(Landlock) {
+		return nil
+	}
+	return &MissingError{Landlock, "and no user namespaces: a kernel from 5.13 on has landlock (boot with lsm=landlock,…), built without cgo; user namespaces need kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, and no AppArmor restriction on them"}
+}
+
+var remedy = map[Mechanism]string{
+	Seccomp: "a kernel with CONFIG_SECCOMP_FILTER has it; some container hosts forbid it",
+	NoNew:   "any Linux since 3.5 has it",
+	Limits:  "the hard limits of the calling process are lower than what a program needs: see ulimit -H -a",
+	Files:   "a kernel from 5.9 on has close_range",
+}
+
+// MissingError says which mechanism there is not, and how to get it.
+type MissingError struct {
+	Mechanism Mechanism
+	Hint      string
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s cannot be had: %s", e.Mechanism, e.Hint)
+}

@@ -1,0 +1,146 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Child is a process that was started. Its methods may be called at any time, by any goroutine.
+type Child struct {
+	Socket   *os.File    // to the child
+	Achieved []Mechanism // by the side that started it
+
+	proc  *os.Process
+	group *group
+	done  chan struct{} // nothing is left of it
+	how   string
+	once  sync.Once
+}
+
+// The namespaces that a child gets, all or none: without that of users they take privileges, and there are no half ones.
+var namespaces = []struct {
+	m    Mechanism
+	flag uintptr
+}{
+	{Users, unix.CLONE_NEWUSER}, {Processes, unix.CLONE_NEWPID}, {Network, unix.CLONE_NEWNET}, {Mounts, unix.CLONE_NEWNS},
+	{IPC, unix.CLONE_NEWIPC}, {Hosts, unix.CLONE_NEWUTS}, {Cgroups, unix.CLONE_NEWCGROUP},
+}
+
+// environment is all that a child knows of its surroundings: what keeps Go's runtime from reading files.
+var environment = []string{"GOMAXPROCS=2", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOTRACEBACK=none"}
+
+// Start starts a child in namespaces of its own, with nothing open but one end of a socket. It dies with the process that called
+// Start, however that ends. Without user namespaces the child is started without any: Achieved says so.
+func Start(o Options) (*Child, error) {
+	without := slices.Clone(o.Without)
+	c, err := start(o)
+	if err != nil && !slices.Contains(without, Users) && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSYS)) {
+		o.Without = append(without, Users)
+		c, err = start(o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("confine: start %s: %w", o.Path, err)
+	}
+	return c, nil
+}
+
+func start(o Options) (*Child, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "worker")
+	c := &Child{Socket: os.NewFile(uintptr(pair[0]), "worker"), done: make(chan struct{})}
+	cmd := &exec.Cmd{Path: o.Path, Env: environment, Dir: "/", ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}}
+	sys := cmd.SysProcAttr
+	if slices.Contains(o.Without, Users) {
+		for _, n := range namespaces {
+			o.Without = append(o.Without, n.m)
+		}
+		o.Without = append(o.Without, Root)
+	}
+	for _, n := range namespaces {
+		if !slices.Contains(o.Without, n.m) {
+			sys.Cloneflags |= n.flag
+			c.Achieved = append(c.Achieved, n.m)
+		}
+	}
+	if sys.Cloneflags&unix.CLONE_NEWUSER != 0 {
+		sys.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
+		sys.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
+		if os.Geteuid() == 0 {
+			id := unusedID()
+			sys.UidMappings[0].HostID, sys.GidMappings[0].HostID = id, id
+		}
+		sys.Credential = &syscall.Credential{NoSetGroups: true}
+	}
+	cmd.Args = o.plan()
+	if !slices.Contains(o.Without, Cgroup) {
+		c.group = newGroup(o.Budget.withDefaults())
+	}
+	started := make(chan error)
+	go func() {
+		// The child is killed when the thread that started it ends.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		theirs.Close()
+		if err == nil {
+			c.proc = cmd.Process
+		}
+		started <- err
+		if err != nil {
+			return
+		}
+		cmd.Wait()
+		c.how = cmd.ProcessState.String()
+		c.group.remove()
+		close(c.done)
+	}()
+	if err := <-started; err != nil {
+		c.Socket.Close()
+		c.group.remove()
+		return nil, err
+	}
+	if c.group.add(c.proc.Pid) {
+		c.Achieved = append(c.Achieved, Cgroup)
+	}
+	return c, nil
+}
+
+// unusedID returns a user of the host that nobody is, and no other child.
+func unusedID() int { return 0x70000000 + rand.IntN(0x08000000) }
+
+// Kill kills the child and all that it started, and returns when nothing is left of them.
+func (c *Child) Kill() {
+	c.once.Do(func() {
+		c.Socket.Close()
+		c.proc.Kill() // if it has ended, there is nothing to kill
+		c.group.kill()
+	})
+	<-c.done
+}
+
+// Ended says how the child ended, such as "signal: killed"; "" if it has not.
+func (c *Child) Ended() string {
+	select {
+	case <-c.done:
+		return c.how
+	default:
+		return ""
+	}
+}
+
+// Pid returns the child's process id, as its parent sees it.
+func (c *Child) Pid() int { return c.proc.Pid }

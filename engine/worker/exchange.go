@@ -1,0 +1,278 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"callgate/engine/eval"
+	"callgate/engine/value"
+)
+
+// knownKinds are the kinds of call that programs make.
+var knownKinds = []eval.CallKind{eval.KindTool, eval.KindBuiltin, eval.KindEndorse, eval.KindDeclassify, eval.KindAnswer}
+
+// mostCalls bounds a batch of calls.
+const mostCalls = 1024
+
+// exchange is what happens between a program's start and its end, and what of it decides whether the worker keeps to the rules.
+type exchange struct {
+	s       *Session
+	file    string
+	begun   time.Time
+	refused *eval.CallError // the program may not start
+
+	calls, asks int          // of this turn
+	over        bool         // a result ended the program: it may make no more calls
+	denied      bool         // some call was refused
+	waits       bool         // some call waits for a person
+	failed      bool         // some call ended the program otherwise
+	answer      *value.Value // that the user was given
+	codes       []string     // of the errors that calls had
+}
+
+// run sends the first frame and answers calls until the program has ended.
+func (r *exchange) run(ctx context.Context, kill *time.Timer, k kind, write func(*encoder)) eval.Outcome {
+	s := r.s
+	if s.lost != nil {
+		return s.crashed(r.file, r.begun, 0)
+	}
+	if err := s.c.send(k, write); err != nil {
+		s.failed(err)
+		return s.crashed(r.file, r.begun, 0)
+	}
+	for {
+		got, d, err := s.c.receive()
+		switch {
+		case err != nil:
+		case got == frameDo && r.refused == nil:
+			err = r.do(ctx, kill, d)
+		case got == frameEnded:
+			var m ended
+			if err = d.done(got, m.read); err == nil {
+				err = r.check(&m)
+			}
+			if err == nil {
+				s.names = m.names
+				return m.out
+			}
+		default:
+			err = &ProtocolError{"got " + got.String() + " out of turn"}
+		}
+		if err != nil {
+			s.failed(err)
+			return s.crashed(r.file, r.begun, r.calls)
+		}
+	}
+}
+
+// do makes the calls of one frame. While the host is at work, the worker's time stands still.
+func (r *exchange) do(ctx context.Context, kill *time.Timer, d *decoder) error {
+	var calls []eval.Call
+	err := d.done(frameDo, func(d *decoder) {
+		n := d.count()
+		if n == 0 || n > mostCalls {
+			d.fail(fmt.Sprintf("%d calls at once", n))
+		}
+		for i := 0; i < n && d.err == nil; i++ {
+			calls = append(calls, readCall(d))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for i := range calls {
+		if err := r.admit(&calls[i]); err != nil {
+			return err
+		}
+	}
+	kill.Stop()
+	results := r.s.host.Do(ctx, calls)
+	kill.Reset(max(time.Until(r.begun.Add(r.s.limits.Wall)), 0) + r.s.grace)
+	for i, res := range results {
+		r.note(calls[min(i, len(calls)-1)], res)
+	}
+	return r.s.c.send(frameDone, func(e *encoder) {
+		e.uint(uint64(len(results)))
+		for i := range results {
+			writeResult(e, &results[i])
+		}
+	})
+}
+
+// admit checks a call, and replaces what is not believed of it.
+func (r *exchange) admit(c *eval.Call) error {
+	s := r.s
+	bad := func(what string) error { return &ProtocolError{"do: " + what} }
+	var id string
+	if c.Kind == eval.KindBuiltin {
+		r.asks++
+		id = fmt.Sprintf("%d.%d+%d", s.past.turns, r.calls, r.asks)
+	} else {
+		r.calls++
+		s.past.calls++
+		id = fmt.Sprintf("%d.%d", s.past.turns, r.calls)
+	}
+	switch {
+	case r.over:
+		return bad("a call after the one that ended the program")
+	case !slices.Contains(knownKinds, c.Kind):
+		return bad("a call of no known kind")
+	case c.ID != id:
+		return bad("a call whose id is not the next")
+	case s.past.calls > s.limits.Calls:
+		return bad("more calls than the limit allows")
+	case int64(r.asks) > s.limits.Steps:
+		return bad("more asks than the program can have steps")
+	case c.Kind == eval.KindTool && !s.tools[c.Tool]:
+		return bad("a call of a tool that the session has not")
+	case c.Kind == eval.KindBuiltin && (!eval.Builtin(c.Tool) || len(c.Args) != 1 || c.Args[0].Value.Kind != value.None):
+		return bad("an ask for no builtin")
+	case c.Kind == eval.KindAnswer && c.Tool != "done", (c.Kind == eval.KindEndorse || c.Kind == eval.KindDeclassify) && c.Tool != string(c.Kind):
+		return bad("a call whose kind and name differ")
+	}
+	names := map[string]bool{}
+	for i := range c.Args {
+		a := &c.Args[i]
+		if names[a.Name] || a.Name == "" {
+			return bad("an argument without a name of its own")
+		}
+		names[a.Name] = true
+		if a.Value.Kind == value.Invalid {
+			return bad("an argument that is no value")
+		}
+		a.Value = s.believeValue(a.Value)
+	}
+	if !s.past.place(c.Site) {
+		return bad("a place that is in no program")
+	}
+	c.PC, c.History = s.believe(c.PC), s.believe(c.History)
+	return nil
+}
+
+// note takes over what a result means for what may follow.
+func (r *exchange) note(c eval.Call, res eval.Result) {
+	s := r.s
+	s.past.given(res)
+	e := res.Err
+	if e == nil {
+		if c.Kind == eval.KindAnswer {
+			r.over = true
+			v := value.NoneOf(s.believe(c.PC))
+			if len(c.Args) > 0 {
+				v = c.Args[0].Value
+			}
+			r.answer = &v
+		}
+		return
+	}
+	r.codes = append(r.codes, e.Code)
+	r.denied = r.denied || e.Deny
+	r.waits = r.waits || e.Wait
+	r.failed = r.failed || e.Final
+	r.over = r.over || e.Wait || e.Final
+}
+
+// check checks how the worker says that the program ended, and puts in what is known better here.
+func (r *exchange) check(m *ended) error {
+	s, o := r.s, &m.out
+	bad := func(what string) error { return &ProtocolError{"ended: " + what} }
+	var printed int64
+	for i := range o.Prints {
+		printed += int64(len(o.Prints[i].Text))
+	}
+	s.past.printed += printed
+	wants := map[eval.Status]bool{
+		eval.OK: !r.over && r.refused == nil, eval.Answered: r.answer != nil, eval.Failed: r.answer == nil && !r.waits,
+		eval.Denied: r.denied || r.refused != nil, eval.Waiting: r.waits || r.refused != nil,
+		eval.Limited: true, eval.Cancelled: true, eval.Crashed: true,
+	}
+	possible, known := wants[o.Status]
+	switch {
+	case !known:
+		return bad("no such status")
+	case !possible:
+		return bad("the calls that it made do not end a program so")
+	case (o.Err == nil) != (o.Status == eval.OK || o.Status == eval.Answered):
+		return bad("an error that does not fit its status")
+	case o.Err != nil && o.Err.Status != o.Status:
+		return bad("an error that does not fit its status")
+	case (o.Answer != nil) != (o.Status == eval.Answered):
+		return bad("an answer that does not fit its status")
+	case s.past.printed > s.limits.Output:
+		return bad("more output than the limit allows")
+	case o.Steps < 0 || o.Peak < 0 || len(o.Rises) > 1000 || len(o.Permits) > 10_000:
+		return bad("counts that cannot be")
+	}
+	if !slices.IsSorted(m.names) || slices.ContainsFunc(m.names, func(n string) bool { return !isName(n) }) {
+		return bad("names that no program can spell")
+	}
+	for _, rise := range o.Rises {
+		if !s.past.place(rise.Site) {
+			return bad("a place that is in no program")
+		}
+	}
+	for name, n := range o.Permits {
+		if n < 0 || !eval.Builtin(name) {
+			return bad("counts that cannot be")
+		}
+	}
+	o.Calls, o.Duration = r.calls, time.Since(r.begun)
+	if o.Status == eval.Answered {
+		o.Answer = r.answer // what the gate let through, not what the worker says that it was
+	}
+	o.Floor, o.History = s.believe(o.Floor), s.believe(o.History)
+	s.lowest, s.history = o.Floor, o.History
+	for i := range o.Rises {
+		o.Rises[i].Floor = s.believe(o.Rises[i].Floor)
+	}
+	for i := range o.Prints {
+		p := &o.Prints[i]
+		if !s.past.place(p.Site) {
+			return bad("a place that is in no program")
+		}
+		p.Label, p.PC = s.believe(p.Label), s.believe(p.PC)
+		for j := range p.Args {
+			p.Args[j] = s.believeValue(p.Args[j])
+		}
+	}
+	if o.Err != nil {
+		return r.checkError(o.Err)
+	}
+	return nil
+}
+
+// checkError checks what an error says without its label being asked: its code and where it was. They may be shown to who
+// may not see the rest.
+func (r *exchange) checkError(e *eval.Error) error {
+	s := r.s
+	if !isCode(e.Code) && !slices.Contains(r.codes, e.Code) && (r.refused == nil || e.Code != r.refused.Code) {
+		return &ProtocolError{"ended: an error of no known code"}
+	}
+	if e.Site.Line > 0 && !s.past.place(e.Site) || slices.ContainsFunc(e.Stack, func(at eval.Site) bool { return !s.past.place(at) }) {
+		return &ProtocolError{"ended: a place that is in no program"}
+	}
+	e.Label = s.believe(e.Label)
+	if s.floor {
+		e.Hint, e.Advice = "", strings.TrimSpace(e.Hint+" "+e.Advice)
+	}
+	return nil
+}
+
+// isCode reports whether a text looks like the code of an error.
+func isCode(s string) bool {
+	return len(s) <= 48 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == ""
+}
+
+// isName reports whether a text is a name that programs can bind.
+func isName(s string) bool {
+	for i, c := range s {
+		if c != '_' && !unicode.IsLetter(c) && (i == 0 || !unicode.IsDigit(c)) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 1<<10
+}

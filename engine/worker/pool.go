@@ -1,0 +1,99 @@
+package worker
+
+import (
+	"context"
+	"sync"
+)
+
+// Pool holds workers that have said hello and wait for a session, so that one begins without a start. None is used
+// twice. The zero Pool holds none. It is safe for concurrent use.
+type Pool struct {
+	Options ProcessOptions
+	Size    int // how many wait at most
+
+	mu     sync.Mutex
+	idle   []*Process
+	coming int // are being started
+	closed bool
+	busy   sync.WaitGroup
+}
+
+// Get returns a worker: one that waits, or else a new one. Another is started in its place meanwhile.
+func (p *Pool) Get(ctx context.Context) (*Process, error) {
+	for {
+		w := p.take()
+		if w == nil {
+			return StartProcess(ctx, p.Options)
+		}
+		if w.child.Ended() == "" {
+			return w, nil
+		}
+		w.Kill() // it was killed while it waited
+	}
+}
+
+// Fill starts workers until as many wait as there is room for, and waits for those that are being started. The error is that of the first that could
+// not be.
+func (p *Pool) Fill(ctx context.Context) error {
+	p.mu.Lock()
+	n := p.Size - len(p.idle) - p.coming
+	p.mu.Unlock()
+	for range n {
+		w, err := StartProcess(ctx, p.Options)
+		if err != nil {
+			return err
+		}
+		p.put(w)
+	}
+	p.busy.Wait()
+	return nil
+}
+
+func (p *Pool) take() *Process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var w *Process
+	if n := len(p.idle); n > 0 {
+		w, p.idle = p.idle[0], p.idle[1:]
+	}
+	for !p.closed && len(p.idle)+p.coming < p.Size {
+		p.coming++
+		p.busy.Go(func() {
+			w, err := StartProcess(context.Background(), p.Options)
+			p.mu.Lock()
+			p.coming--
+			p.mu.Unlock()
+			if err == nil { // else whoever comes next starts one, and is told
+				p.put(w)
+			}
+		})
+	}
+	return w
+}
+
+// put lets a worker wait, if there is room.
+func (p *Pool) put(w *Process) {
+	p.mu.Lock()
+	room := !p.closed && len(p.idle) < p.Size
+	if room {
+		p.idle = append(p.idle, w)
+	}
+	p.mu.Unlock()
+	if !room {
+		w.Kill()
+	}
+}
+
+// Close kills the workers that wait. Those that have a session are the sessions'.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.busy.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.idle {
+		w.Kill()
+	}
+	p.idle = nil
+}

@@ -1,0 +1,139 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"callgate/engine/confine"
+)
+
+// Name is what a worker's command line begins with: an executable that finds it there becomes a worker; see [Main].
+const Name = "callgate-worker"
+
+// Main is a worker process from its start to its end, whose code it returns: it confines itself, and serves the
+// supervisor that has started it.
+func Main(args []string) int {
+	socket, achieved, err := confine.Enter(args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, Name+":", err)
+		return 2
+	}
+	var names []string
+	for _, m := range achieved {
+		names = append(names, string(m))
+	}
+	if err := Serve(socket, names); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// Process is a worker process that has said hello and has no session yet. It is for one session.
+type Process struct {
+	child    *confine.Child
+	c        *conn
+	achieved []confine.Mechanism
+}
+
+// ProcessOptions say how to start a worker. The zero Options start the one that [Executable] finds, within a budget that
+// is enough for default limits.
+type ProcessOptions struct {
+	Path    string              // of the executable; "": that of Executable
+	Budget  confine.Budget      // of the process, from outside
+	Without []confine.Mechanism // left out, by tests and doctor
+}
+
+// Executable returns the executable of workers: the one of that name beside this program, or else this program itself, which becomes one
+// when it is executed under that name, if it has package early.
+func Executable() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("worker: %w", err)
+	}
+	if self, err = filepath.EvalSymlinks(self); err != nil {
+		return "", fmt.Errorf("worker: %w", err)
+	}
+	name := Name
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	beside := filepath.Join(filepath.Dir(self), name)
+	if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
+		return beside, nil
+	}
+	return self, nil
+}
+
+// StartProcess starts a worker and reads its hello. Nothing is sent to one that is not confined enough: the error is then that
+// of [confine.Enough].
+func StartProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
+	if o.Path == "" {
+		var err error
+		if o.Path, err = Executable(); err != nil {
+			return nil, err
+		}
+	}
+	child, err := confine.Start(confine.Options{Path: o.Path, Name: Name, Budget: o.Budget, Without: o.Without})
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{child: child, c: newConn(child.Socket)}
+	kill := time.AfterFunc(patience, child.Kill)
+	defer kill.Stop()
+	defer context.AfterFunc(ctx, child.Kill)()
+	names, err := greet(p.c)
+	if err == nil {
+		p.achieved = slices.Clone(child.Achieved)
+		for _, n := range names {
+			if m := confine.Mechanism(n); slices.Contains(confine.All, m) && !slices.Contains(p.achieved, m) {
+				p.achieved = append(p.achieved, m)
+			}
+		}
+		if err = confine.Enough(p.achieved); len(o.Without) > 0 {
+			err = nil // who leaves something out knows
+		}
+	}
+	if err != nil {
+		child.Kill()
+		if how := child.Ended(); errors.As(err, new(*confine.MissingError)) || how == "" {
+			return nil, fmt.Errorf("worker: %w", err)
+		} else {
+			return nil, fmt.Errorf("worker: %s ended before it said hello: %s", o.Path, how)
+		}
+	}
+	return p, nil
+}
+
+// Achieved says what confines the process, in the order in which it took hold.
+func (p *Process) Achieved() []confine.Mechanism {
+	var out []confine.Mechanism
+	for _, m := range confine.All {
+		if slices.Contains(p.achieved, m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Open makes the session of the process, which then lasts until the session is closed.
+func (p *Process) Open(ctx context.Context, cfg Config) (*Session, error) {
+	return open(ctx, childLink{p.child}, p.c, cfg)
+}
+
+// Kill ends a process that has no session.
+func (p *Process) Kill() { p.child.Kill() }
+
+// Pid returns the process's id, as its supervisor sees it.
+func (p *Process) Pid() int { return p.child.Pid() }
+
+// childLink is a link to a process.
+type childLink struct{ *confine.Child }
+
+func (l childLink) Read(b []byte) (int, error)  { return l.Socket.Read(b) }
+func (l childLink) Write(b []byte) (int, error) { return l.Socket.Write(b) }

@@ -91,40 +91,19 @@ func add(a, b int64) int64 {
 	return a + b
 }
 
-// Amounts of an account with a window stand at their times, those of one without at 0.
-const accountsSQL = `
-CREATE TABLE IF NOT EXISTS accounts (
-	account BLOB    NOT NULL,
-	at      INTEGER NOT NULL,
-	amount  INTEGER NOT NULL,
-	PRIMARY KEY (account, at)
-) STRICT, WITHOUT ROWID;`
-
-// reserving is one call of Reserve that waits for its turn, as an append does.
-type reserving struct {
-	charges []Charge
-	at      time.Time
-	spend   bool
-	over    []int
-}
-
 // Reserve implements [Store]: in one transaction, which no other process has a part in.
 func (s *SQLite) Reserve(ctx context.Context, charges []Charge, at time.Time, spend bool) (over []int, err error) {
-	r := &reserving{charges: charges, at: at, spend: spend}
-	if err := s.take(ctx, &appending{reserve: r}); err != nil {
-		return nil, err
-	}
-	return r.over, nil
+	err = s.take(ctx, &appending{do: func(ctx context.Context) (err error) {
+		over, err = s.charge(ctx, charges, at, spend)
+		return err
+	}})
+	return over, err
 }
 
 // charge carries a reservation out, in the transaction that was begun.
-func (s *SQLite) charge(ctx context.Context, r *reserving) error {
-	r.over = nil
-	if _, err := s.conn.ExecContext(ctx, accountsSQL); err != nil { // a journal that is older has none
-		return err
-	}
-	now := r.at.UnixNano()
-	for i, c := range r.charges {
+func (s *SQLite) charge(ctx context.Context, charges []Charge, at time.Time, spend bool) (over []int, err error) {
+	now := at.UnixNano()
+	for i, c := range charges {
 		since := int64(math.MinInt64)
 		if c.Window > 0 {
 			since = now - int64(c.Window)
@@ -132,16 +111,16 @@ func (s *SQLite) charge(ctx context.Context, r *reserving) error {
 		var used int64
 		err := s.conn.QueryRowContext(ctx, "SELECT ifnull(sum(amount), 0) FROM accounts WHERE account = ? AND at > ?", []byte(c.Account), since).Scan(&used)
 		if err != nil {
-			return fmt.Errorf("account of a limit: %w", err)
+			return nil, fmt.Errorf("account of a limit: %w", err)
 		}
 		if c.passes(used) {
-			r.over = append(r.over, i)
+			over = append(over, i)
 		}
 	}
-	if len(r.over) > 0 || !r.spend {
-		return nil
+	if len(over) > 0 || !spend {
+		return over, nil
 	}
-	for _, c := range r.charges {
+	for _, c := range charges {
 		at := int64(0)
 		var err error
 		if c.Window > 0 {
@@ -152,8 +131,8 @@ func (s *SQLite) charge(ctx context.Context, r *reserving) error {
 			_, err = s.conn.ExecContext(ctx, "INSERT INTO accounts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET amount = min(amount, 9223372036854775807 - excluded.amount) + excluded.amount", []byte(c.Account), at, c.Amount)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return nil, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -32,16 +31,7 @@ func digestOf(salt string, payload []byte) string {
 
 // hashOf chains an event to the one whose hash is previous ("" for the first).
 func hashOf(previous string, e Event) string {
-	b := make([]byte, 0, 320)
-	for _, part := range [...]string{
-		"callgate journal 1", previous, e.Run, strconv.FormatInt(e.Seq, 10),
-		e.Time.UTC().Format(time.RFC3339Nano), string(e.Type), e.Call, e.Digest,
-	} {
-		b = binary.AppendUvarint(b, uint64(len(part)))
-		b = append(b, part...)
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return hashParts("callgate journal 1", previous, e.Run, strconv.FormatInt(e.Seq, 10), e.Time.UTC().Format(time.RFC3339Nano), string(e.Type), e.Call, e.Digest)
 }
 
 // seal fills in an event's salt, digest and hash.
@@ -79,36 +69,43 @@ func Verify(events []Event) error {
 	if len(events) == 0 {
 		return &ChainError{Seq: 1, What: "missing: there are no events"}
 	}
-	run, previous := events[0].Run, ""
 	for i, e := range events {
-		want := int64(i + 1)
-		bad := func(format string, args ...any) error {
-			return &ChainError{Run: run, Seq: want, Type: e.Type, What: fmt.Sprintf(format, args...)}
+		if err := verifyNext(events[:i], e); err != nil {
+			return err
 		}
-		switch {
-		case e.Run != run:
-			return bad("belongs to run %s", e.Run)
-		case e.Seq > want:
-			return &ChainError{Run: run, Seq: want, What: fmt.Sprintf("missing: event %d stands in its place", e.Seq)}
-		case e.Seq < want:
-			return bad("out of order: event %d stands in its place", e.Seq)
-		case i == 0 && e.Type != RunStart:
-			return bad("a run begins with %s", RunStart)
-		case e.Redacted() && len(e.Payload) > 0 && !bytes.Equal(e.Payload, []byte("null")):
-			return bad("forged: it has a payload but no salt")
-		case !e.Redacted() && len(e.Salt) != 2*saltBytes:
-			return bad("altered: a salt of %d characters, want %d", len(e.Salt), 2*saltBytes)
-		case !e.Redacted() && digestOf(e.Salt, e.Payload) != e.Digest:
-			return bad("altered: the payload does not match its digest")
-		case hashOf(previous, e) != e.Hash:
-			return bad("altered, forged, or not what followed event %d: its hash does not match", i)
-		}
-		if i == 0 {
-			if err := checkSchema(e); err != nil {
-				return err
-			}
-		}
-		previous = e.Hash
+	}
+	return nil
+}
+
+// verifyNext checks an event that should follow those before.
+func verifyNext(before []Event, e Event) error {
+	run, previous, want := e.Run, "", int64(len(before)+1)
+	if want > 1 {
+		run, previous = before[0].Run, before[want-2].Hash
+	}
+	bad := func(format string, args ...any) error {
+		return &ChainError{Run: run, Seq: want, Type: e.Type, What: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case e.Run != run:
+		return bad("belongs to run %s", e.Run)
+	case e.Seq > want:
+		return &ChainError{Run: run, Seq: want, What: fmt.Sprintf("missing: event %d stands in its place", e.Seq)}
+	case e.Seq < want:
+		return bad("out of order: event %d stands in its place", e.Seq)
+	case want == 1 && e.Type != RunStart:
+		return bad("a run begins with %s", RunStart)
+	case e.Redacted() && len(e.Payload) > 0 && !bytes.Equal(e.Payload, []byte("null")):
+		return bad("forged: it has a payload but no salt")
+	case !e.Redacted() && len(e.Salt) != 2*saltBytes:
+		return bad("altered: a salt of %d characters, want %d", len(e.Salt), 2*saltBytes)
+	case !e.Redacted() && digestOf(e.Salt, e.Payload) != e.Digest:
+		return bad("altered: the payload does not match its digest")
+	case hashOf(previous, e) != e.Hash:
+		return bad("altered, forged, or not what followed event %d: its hash does not match", want-1)
+	}
+	if want == 1 {
+		return checkSchema(e)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func exported(t testing.TB, events []Event) []byte {
 
 // check imports and verifies an export of a run that has ended.
 func check(text []byte) error {
-	events, err := Import(bytes.NewReader(text))
+	events, _, err := Import(bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func check(text []byte) error {
 func TestExportRoundTrip(t *testing.T) {
 	events := small(t)
 	text := exported(t, events)
-	got, err := Import(bytes.NewReader(text))
+	got, _, err := Import(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestExportRoundTrip(t *testing.T) {
 	if _, err := Decode[CallEnded](got[3]); err == nil || !strings.Contains(err.Error(), `got a payload of type "call.start", want journal.CallEnded`) {
 		t.Errorf("Decode into another type: %v", err)
 	}
-	if none, err := Import(strings.NewReader("")); err != nil || none != nil {
+	if none, _, err := Import(strings.NewReader("")); err != nil || none != nil {
 		t.Errorf("Import of nothing = %v, %v", none, err)
 	}
 }
@@ -234,7 +234,7 @@ func TestImportRefuses(t *testing.T) {
 		{"a line without end", strings.Repeat("x", maxLine+1), fmt.Sprintf("line 1: longer than %d bytes", maxLine)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if events, err := Import(strings.NewReader(test.in)); err == nil || !strings.Contains(err.Error(), test.want) {
+			if events, _, err := Import(strings.NewReader(test.in)); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %d events, %v; want an error with %q", len(events), err, test.want)
 			}
 		})

@@ -28,7 +28,7 @@ type Holder struct {
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until"` // the claim expires then unless it is renewed; zero: it is given up
 
-	token string // of one Run: it renews and gives up its own claim only
+	Token string `json:"-"` // of one Run: it renews and gives up its own claim only
 }
 
 // newHolder returns this process as the holder of one run, from now on.
@@ -38,7 +38,7 @@ func newHolder(who string) Holder {
 		host = "" // no process is known to be gone then: the claim expires
 	}
 	now := time.Now().UTC().Round(0)
-	return Holder{Who: who, Host: host, Space: processSpace(), Process: os.Getpid(), Since: now, Until: now.Add(claimFor), token: rand.Text()}
+	return Holder{Who: who, Host: host, Space: processSpace(), Process: os.Getpid(), Since: now, Until: now.Add(claimFor), Token: rand.Text()}
 }
 
 // gone reports whether the claim holds nobody off any more: it has expired, or its process was on this host and is there no more.
@@ -137,7 +137,7 @@ func (m *Memory) Claim(ctx context.Context, run string, h Holder) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if held, ok := m.claims[run]; ok && held.token != h.token && !held.gone() {
+	if held, ok := m.claims[run]; ok && held.Token != h.Token && !held.gone() {
 		if h.Until.IsZero() {
 			return nil
 		}
@@ -154,73 +154,49 @@ func (m *Memory) Claim(ctx context.Context, run string, h Holder) error {
 	return nil
 }
 
-const claimsSQL = `
-CREATE TABLE IF NOT EXISTS claims (
-	run     TEXT PRIMARY KEY,
-	token   TEXT NOT NULL,
-	who     TEXT NOT NULL,
-	host    TEXT NOT NULL,
-	space   TEXT NOT NULL,
-	process INTEGER NOT NULL,
-	since   TEXT NOT NULL,
-	until   TEXT NOT NULL
-) STRICT, WITHOUT ROWID;`
-
-// claiming is one call of Claim that waits for its turn, as an append does.
-type claiming struct {
-	run    string
-	holder Holder
-	held   *HeldError
-}
-
 // Claim implements [Store]: in one transaction, which no other process has a part in.
 func (s *SQLite) Claim(ctx context.Context, run string, h Holder) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c := &claiming{run: run, holder: h}
-	if err := s.take(ctx, &appending{claim: c}); err != nil {
+	var held *HeldError
+	err := s.take(ctx, &appending{do: func(ctx context.Context) (err error) {
+		held, err = s.claim(ctx, run, h)
 		return err
-	}
-	if c.held != nil {
-		return c.held
-	}
-	return nil
-}
-
-// claim carries a claim out, in the transaction that was begun.
-func (s *SQLite) claim(ctx context.Context, c *claiming) error {
-	c.held = nil
-	if _, err := s.conn.ExecContext(ctx, claimsSQL); err != nil { // a journal that is older has none
-		return err
-	}
-	h := c.holder
-	if h.Until.IsZero() {
-		delete(s.claims, c.run)
-		_, err := s.conn.ExecContext(ctx, "DELETE FROM claims WHERE run = ? AND token = ?", c.run, h.token)
-		return err
-	}
-	_, held, err := scanHolder(s.conn.QueryRowContext(ctx, holderSQL+" WHERE run = ?", c.run))
-	switch {
-	case err != nil && !errors.Is(err, sql.ErrNoRows):
-		return err
-	case err == nil && held.token != h.token && !held.gone():
-		c.held = &HeldError{c.run, held}
-		return nil
-	}
-	_, err = s.conn.ExecContext(ctx, "INSERT OR REPLACE INTO claims (run, token, who, host, space, process, since, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-		c.run, h.token, h.Who, h.Host, h.Space, h.Process, timeText(h.Since), timeText(h.Until))
-	if err == nil {
-		s.claims[c.run] = h.token
+	}})
+	if err == nil && held != nil {
+		return held
 	}
 	return err
+}
+
+// claim carries a claim out, in the transaction that was begun, unless somebody else has the run.
+func (s *SQLite) claim(ctx context.Context, run string, h Holder) (*HeldError, error) {
+	if h.Until.IsZero() {
+		delete(s.claims, run)
+		_, err := s.conn.ExecContext(ctx, "DELETE FROM claims WHERE run = ? AND token = ?", run, h.Token)
+		return nil, err
+	}
+	_, held, err := scanHolder(s.conn.QueryRowContext(ctx, holderSQL+" WHERE run = ?", run))
+	switch {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return nil, err
+	case err == nil && held.Token != h.Token && !held.gone():
+		return &HeldError{run, held}, nil
+	}
+	_, err = s.conn.ExecContext(ctx, "INSERT OR REPLACE INTO claims (run, token, who, host, space, process, since, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		run, h.Token, h.Who, h.Host, h.Space, h.Process, timeText(h.Since), timeText(h.Until))
+	if err == nil {
+		s.claims[run] = h.Token
+	}
+	return nil, err
 }
 
 const holderSQL = "SELECT run, token, who, host, space, process, since, until FROM claims"
 
 func scanHolder(row interface{ Scan(...any) error }) (run string, h Holder, err error) {
 	var since, until string
-	if err := row.Scan(&run, &h.token, &h.Who, &h.Host, &h.Space, &h.Process, &since, &until); err != nil {
+	if err := row.Scan(&run, &h.Token, &h.Who, &h.Host, &h.Space, &h.Process, &since, &until); err != nil {
 		return "", h, err
 	}
 	var bad [2]error
@@ -231,11 +207,6 @@ func scanHolder(row interface{ Scan(...any) error }) (run string, h Holder, err 
 
 // holders returns who is at runs, by run.
 func (s *SQLite) holders(ctx context.Context) (map[string]*Holder, error) {
-	var there int
-	err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'claims'").Scan(&there)
-	if err != nil || there == 0 {
-		return nil, err
-	}
 	rows, err := s.db.QueryContext(ctx, holderSQL)
 	if err != nil {
 		return nil, err

@@ -3,9 +3,12 @@ package journal
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Export writes events as JSON lines: one event a line, in one form, each line ended.
@@ -22,50 +25,142 @@ func Export(w io.Writer, events []Event) error {
 	return nil
 }
 
-// exportLine encodes an event without touching its payload, of which a digest is in the chain.
-func exportLine(e Event) ([]byte, error) {
+// ExportLedger writes lines of a ledger, and the checkpoints over them, as JSON lines: what verifies the events that stand before.
+func ExportLedger(w io.Writer, l Ledger) error {
+	for _, line := range l.Lines {
+		if err := writeLine(w, line); err != nil {
+			return err
+		}
+	}
+	for _, c := range l.Checkpoints {
+		if err := writeLine(w, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ExportRun writes a run with what verifies it alone: its events, its lines of the ledger, and the last checkpoint that was
+// signed when it ended, without the other runs that were under way. A run that has not ended has none.
+func ExportRun(ctx context.Context, w io.Writer, s Store, run string) error {
+	events, err := s.Read(ctx, run, 1)
+	if err != nil {
+		return err
+	}
+	if len(events) == 0 {
+		return fmt.Errorf("journal: run %q: %w", run, ErrNoRun)
+	}
+	ledger, err := s.Ledger(ctx, run)
+	if err != nil {
+		return err
+	}
+	if n := len(ledger.Checkpoints); n > 0 {
+		last := ledger.Checkpoints[n-1]
+		last.Heads = nil
+		ledger.Checkpoints = []Checkpoint{last}
+	}
+	if err := Export(w, events); err != nil {
+		return err
+	}
+	return ExportLedger(w, ledger)
+}
+
+// exportLine encodes an event, a line or a checkpoint, without touching an event's payload, of which a digest is in the chain.
+func exportLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e); err != nil {
+	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
 }
 
-// Import reads what [Export] wrote, byte for byte: a line that Export would have
+func writeLine(w io.Writer, v any) error {
+	line, err := exportLine(v)
+	if err == nil {
+		_, err = w.Write(line)
+	}
+	return err
+}
+
+// Import reads what [Export], [ExportLedger] and [ExportRun] wrote, byte for byte: a line that they would have
 // written in another way is an error, as is a last line without its end. Import does
-// not look at the chain: [Verify] does.
-func Import(r io.Reader) ([]Event, error) {
-	var events []Event
+// not look at the chain: [AuditCopy] does, and [Verify].
+func Import(r io.Reader) (events []Event, ledger Ledger, err error) {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		line, err := readLine(in)
 		if err == io.EOF && len(line) == 0 {
-			return events, nil
+			return events, ledger, nil
 		}
 		if err == io.EOF {
-			return nil, fmt.Errorf("journal: line %d: cut off", n)
+			return nil, Ledger{}, fmt.Errorf("journal: line %d: cut off", n)
+		}
+		switch {
+		case err != nil:
+		case bytes.HasPrefix(line, []byte(`{"line":`)) && len(ledger.Checkpoints) == 0:
+			ledger.Lines, err = importLine(ledger.Lines, line)
+		case bytes.HasPrefix(line, []byte(`{"checkpoint":`)):
+			ledger.Checkpoints, err = importLine(ledger.Checkpoints, line)
+		case len(ledger.Lines)+len(ledger.Checkpoints) > 0:
+			err = errors.New("not where it stands in an export: events come first, then lines of the ledger, then checkpoints")
+		default:
+			var e Event
+			e, err = importEvent(line)
+			events = append(events, e)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("journal: line %d: %w", n, err)
+			return nil, Ledger{}, fmt.Errorf("journal: line %d: %w", n, err)
 		}
-		var e Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("journal: line %d: %w", n, err)
-		}
-		if bytes.Equal(e.Payload, []byte("null")) && e.Redacted() {
-			e.Payload = nil
-		}
-		same, err := exportLine(e)
-		if err != nil {
-			return nil, fmt.Errorf("journal: line %d: %w", n, err)
-		}
-		if !bytes.Equal(same, line) {
-			return nil, fmt.Errorf("journal: line %d: not as it was exported", n)
-		}
-		events = append(events, e)
 	}
+}
+
+// importLine reads one line of a ledger, or a checkpoint, and puts it behind those that were read.
+func importLine[T Line | Checkpoint](read []T, line []byte) ([]T, error) {
+	v, err := decodeLine[T](line)
+	return append(read, v), err
+}
+
+// importEvent reads one event. Its payload, most of the line, is looked at once.
+func importEvent(line []byte) (Event, error) {
+	// In the text before a payload no quote stands unescaped within a string, and after it there are hex digits only.
+	from, to := bytes.Index(line, []byte(`,"payload":`)), bytes.LastIndex(line, []byte(`,"salt":"`))
+	from += len(`,"payload":`)
+	if from < len(`,"payload":`) || to < from {
+		return decodeLine[Event](line)
+	}
+	payload := bytes.Clone(line[from:to])
+	e, err := decodeLine[Event](slices.Concat(line[:from], []byte("null"), line[to:]))
+	if err != nil {
+		return e, err
+	}
+	if e.Payload = nil; e.Redacted() && bytes.Equal(payload, []byte("null")) {
+		return e, nil
+	}
+	var same bytes.Buffer
+	if err := json.Compact(&same, payload); err != nil {
+		return e, err
+	}
+	if !bytes.Equal(same.Bytes(), payload) {
+		return e, errNotExported
+	}
+	e.Payload = payload
+	return e, nil
+}
+
+var errNotExported = errors.New("not as it was exported")
+
+// decodeLine reads what exportLine wrote, in the one form in which it did.
+func decodeLine[T any](line []byte) (v T, err error) {
+	if err := json.Unmarshal(line, &v); err != nil {
+		return v, err
+	}
+	same, err := exportLine(v)
+	if err == nil && !bytes.Equal(same, line) {
+		err = errNotExported
+	}
+	return v, err
 }
 
 // maxLine is the length of the longest line that Import reads.

@@ -22,7 +22,7 @@ import (
 
 // Schema is the version of events and payloads that this package writes. It is in each
 // run's header and in the database; what is newer is refused.
-const Schema = 1
+const Schema = 2
 
 // MaxPayload is the size of the largest payload, in bytes.
 const MaxPayload = 64 << 20
@@ -139,6 +139,9 @@ type Store interface {
 	// expired or whose process is gone has lost it; if another one has it, it is a [*HeldError]. The run need not be there.
 	// A claim tells people who is at a run; that two cannot go on with one is Append's to see to.
 	Claim(ctx context.Context, run string, h Holder) error
+	// Ledger returns the lines of the ledger and what was signed over them: those that tell of a run, or all if run is "". Append
+	// writes a line for the beginning of a run and for each end, in the same transaction.
+	Ledger(ctx context.Context, run string) (Ledger, error)
 	// Close gives up all that was claimed through the store.
 	Close() error
 }

@@ -14,6 +14,7 @@ type Memory struct {
 
 	accounts map[string][]spending
 	claims   map[string]Holder
+	ledger   []Line
 }
 
 // NewMemory returns an empty store.
@@ -47,6 +48,11 @@ func (m *Memory) Append(ctx context.Context, events []Event, sync bool) error {
 		m.events = map[string][]Event{}
 	}
 	m.events[after.ID] = append(m.events[after.ID], events...)
+	var tail Line
+	if len(m.ledger) > 0 {
+		tail = m.ledger[len(m.ledger)-1]
+	}
+	m.ledger = append(m.ledger, linesOf(tail, events, false)...)
 	return nil
 }
 

@@ -296,11 +296,11 @@ func TestResumeRefusesWhatWasTamperedWithOrIsNewer(t *testing.T) {
 	if bad, ok := errors.AsType[*ChainError](err); !ok || bad.Seq != 2 {
 		t.Errorf("got %v, want a ChainError at event 2", err)
 	}
-	newer := seal("", Event{Run: "n", Seq: 1, Type: RunStart, Payload: []byte(`{"schema":2}`)})
+	newer := seal("", Event{Run: "n", Seq: 1, Type: RunStart, Payload: []byte(`{"schema":3}`)})
 	if err := s.Append(t.Context(), []Event{newer}, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Resume(t.Context(), s, "n", Options{}); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "schema 2, this version reads up to 1") {
+	if _, _, err := Resume(t.Context(), s, "n", Options{}); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "schema 3, this version reads up to 2") {
 		t.Errorf("got %v, want ErrNewer with both schemas", err)
 	}
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"crypto/ed25519"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -23,34 +24,6 @@ const (
 	// groupEvents is how many events may share a commit, about.
 	groupEvents = 512
 )
-
-// The place of an event is its run's number and its own in one integer: a table ordered by it needs no
-// index, and an event fits into a page of it. The view shows people what an export shows. The list
-// of runs repeats what the events say: it is updated in the same transaction.
-const schemaSQL = `
-CREATE TABLE runs (
-	n      INTEGER PRIMARY KEY,
-	id     TEXT NOT NULL UNIQUE,
-	agent  TEXT NOT NULL,
-	start  TEXT NOT NULL,
-	end    TEXT NOT NULL,
-	status TEXT NOT NULL,
-	events INTEGER NOT NULL,
-	head   TEXT NOT NULL
-) STRICT;
-CREATE TABLE events (
-	place   INTEGER PRIMARY KEY,
-	time    TEXT NOT NULL,
-	type    TEXT NOT NULL,
-	call    TEXT NOT NULL,
-	payload BLOB,
-	salt    TEXT NOT NULL,
-	digest  TEXT NOT NULL,
-	hash    TEXT NOT NULL
-) STRICT;
-CREATE VIEW journal AS
-	SELECT runs.id AS run, place & 4294967295 AS seq, time, type, call, CAST(payload AS TEXT) AS payload, salt, digest, hash
-	FROM events JOIN runs ON runs.n = place >> 32;`
 
 // place returns where an event of a run stands in the table of events.
 func place(run, seq int64) int64 { return run<<32 | seq }
@@ -77,7 +50,8 @@ type SQLite struct {
 	full bool // the connection's synchronous is FULL, else NORMAL
 	runs map[string]*known
 
-	claims map[string]string // tokens of the claims that were made here, by run
+	claims map[string]string  // tokens of the claims that were made here, by run
+	key    ed25519.PrivateKey // signs checkpoints; nil: not read yet
 }
 
 // known is a run that this process appends to. What another one appends meanwhile meets the
@@ -87,13 +61,13 @@ type known struct {
 	info RunInfo
 }
 
-// appending is one call of Append, or of Reserve or Claim, that waits to be committed.
+// appending is one call of Append, or something else to do in a transaction, that waits to be committed.
 type appending struct {
-	events  []Event
-	sync    bool
-	reserve *reserving // if it is a Reserve
-	claim   *claiming  // if it is a Claim
-	done    chan error // gets the outcome, or errLead
+	events   []Event
+	imported bool                        // the events are a whole run of another journal
+	do       func(context.Context) error // if there are no events; it may be called again
+	sync     bool
+	done     chan error // gets the outcome, or errLead
 }
 
 // errLead tells one who waits that the next commit is its own to make.
@@ -153,7 +127,11 @@ func create(path string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	// The name must be as durable as what will be written under it.
+	return syncFolder(dir)
+}
+
+// syncFolder makes the names in a folder as durable as what is written under them.
+func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -163,75 +141,6 @@ func create(path string) error {
 		return err
 	}
 	return nil
-}
-
-// prepare takes the connection that writes, checks or makes the schema, and compiles the statements.
-func (s *SQLite) prepare(ctx context.Context) error {
-	var err error
-	if s.conn, err = s.db.Conn(ctx); err != nil {
-		return err
-	}
-	var app, version, tables int64
-	err = errors.Join(
-		s.conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app),
-		s.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version),
-		s.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
-	)
-	switch {
-	case err != nil:
-		return err
-	case tables > 0 && app != applicationID:
-		return errors.New("a SQLite database, but not a journal: name another file")
-	case version > Schema:
-		return fmt.Errorf("has schema %d, this version reads up to %d: %w", version, Schema, ErrNewer)
-	}
-	if err := s.conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(new(string)); err != nil {
-		return err
-	}
-	if tables == 0 {
-		if err := s.makeSchema(ctx); err != nil {
-			return err
-		}
-	}
-	for name, text := range map[string]string{
-		"begin":    "BEGIN IMMEDIATE",
-		"commit":   "COMMIT",
-		"rollback": "ROLLBACK",
-		"run":      "SELECT n, agent, start, end, status, events, head FROM runs WHERE id = ?",
-		"add":      "INSERT INTO runs (id, agent, start, end, status, events, head) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		"update":   "UPDATE runs SET end = ?, status = ?, events = ?, head = ? WHERE n = ?",
-		"event":    "INSERT INTO events (place, time, type, call, payload, salt, digest, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-	} {
-		if s.stmt[name], err = s.conn.PrepareContext(ctx, text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// makeSchema makes the tables, unless another process was first.
-func (s *SQLite) makeSchema(ctx context.Context) (err error) {
-	if _, err := s.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_, undo := s.conn.ExecContext(ctx, "ROLLBACK")
-			err = errors.Join(err, undo)
-		}
-	}()
-	var tables int
-	if err := s.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
-		return err
-	}
-	if tables == 0 {
-		pragmas := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, Schema)
-		if _, err := s.conn.ExecContext(ctx, pragmas+schemaSQL); err != nil {
-			return err
-		}
-	}
-	_, err = s.conn.ExecContext(ctx, "COMMIT")
-	return err
 }
 
 // Append implements [Store]. It does not heed the end of ctx once it has begun.
@@ -319,13 +228,10 @@ func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
 		return s.explain(err)
 	}
 	for _, a := range group {
-		switch {
-		case a.reserve != nil:
-			err = s.charge(ctx, a.reserve)
-		case a.claim != nil:
-			err = s.claim(ctx, a.claim)
-		default:
-			err = s.insert(ctx, a.events)
+		if a.do != nil {
+			err = a.do(ctx)
+		} else {
+			err = s.insert(ctx, a.events, a.imported)
 		}
 		if err != nil {
 			break
@@ -349,8 +255,8 @@ func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
 	return nil
 }
 
-// insert stores events of one run and brings the list of runs up to date.
-func (s *SQLite) insert(ctx context.Context, events []Event) error {
+// insert stores events of one run and brings the list of runs and the ledger up to date.
+func (s *SQLite) insert(ctx context.Context, events []Event, imported bool) error {
 	run, err := s.known(ctx, events[0].Run)
 	if err != nil {
 		return err
@@ -367,8 +273,14 @@ func (s *SQLite) insert(ctx context.Context, events []Event) error {
 		if run.n, err = res.LastInsertId(); err != nil {
 			return err
 		}
-	} else if err := s.exec(ctx, "update", timeText(after.End), after.Status, after.Events, after.Head, run.n); err != nil {
-		return err
+	} else {
+		res, err := s.stmt["update"].ExecContext(ctx, timeText(after.End), after.Status, after.Events, after.Head, run.n)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n != 1 {
+			return errors.Join(err, fmt.Errorf("journal: run %s: taken out of the journal meanwhile: %w", after.ID, ErrConflict))
+		}
 	}
 	for _, e := range events {
 		if err := s.exec(ctx, "event", place(run.n, e.Seq), timeText(e.Time), string(e.Type), e.Call, []byte(e.Payload), e.Salt, e.Digest, e.Hash); err != nil {
@@ -376,7 +288,7 @@ func (s *SQLite) insert(ctx context.Context, events []Event) error {
 		}
 	}
 	run.info = after
-	return nil
+	return s.enter(ctx, events, imported)
 }
 
 // known returns what is known of a run, from the database the first time.

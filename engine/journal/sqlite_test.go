@@ -43,8 +43,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"text", func(t *testing.T) string { return file(t, strings.Repeat("hello, world\n", 1000)) }, "not a journal: name another file"},
 		{"a database of something else", func(t *testing.T) string { return other(t, "CREATE TABLE t (x)") }, "a SQLite database, but not a journal"},
 		{"a newer journal", func(t *testing.T) string {
-			return other(t, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 2; CREATE TABLE runs (x)", applicationID))
-		}, "has schema 2, this version reads up to 1: written by a newer version"},
+			return other(t, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 3; CREATE TABLE runs (x)", applicationID))
+		}, "has schema 3, this version reads up to 2: written by a newer version"},
 		{"a journal without its tables", func(t *testing.T) string {
 			return other(t, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 1; CREATE TABLE t (x)", applicationID))
 		}, "no such table"},

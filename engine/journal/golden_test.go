@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,11 +19,12 @@ import (
 
 var write = flag.Bool("write-golden", false, "write the golden journal of this version anew, instead of reading it")
 
-const (
-	goldenLines = "testdata/v1.jsonl"
-	goldenFile  = "testdata/v1.db"
-	goldenHead  = "testdata/v1.head" // the hash of the last event
-)
+// The files of the golden journal of a version are testdata/vN.db, an export of its run golden in testdata/vN.jsonl, and the
+// key that verifies it in testdata/vN.pub; of version 1, which signed nothing, the hash of the last event in testdata/v1.head.
+// When the version is raised, the files of the former one stay as they are.
+func goldenFile(version int, kind string) string {
+	return fmt.Sprintf("testdata/v%d.%s", version, kind)
+}
 
 // golden is a run with an event of every type. What it says is read by every later version.
 func golden() []Entry {
@@ -62,66 +64,78 @@ func golden() []Entry {
 	}
 }
 
-// TestTheJournalOfVersion1IsRead reads what version 1 wrote, and finds in it what was recorded.
-func TestTheJournalOfVersion1IsRead(t *testing.T) {
+// TestTheJournalOfEachVersionIsRead reads and verifies what each version wrote, and finds in it what was recorded.
+func TestTheJournalOfEachVersionIsRead(t *testing.T) {
 	if *write {
 		writeGolden(t)
 	}
-	head, err := os.ReadFile(goldenHead)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := os.Open(goldenLines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lines.Close()
-	exported, _, err := Import(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The database is read from a copy: reading it makes files beside it.
-	db, err := os.ReadFile(goldenFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "journal.db")
-	if err := os.WriteFile(path, db, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	stored, err := s.Read(t.Context(), "golden", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, events := range map[string][]Event{goldenLines: exported, goldenFile: stored} {
-		if err := VerifyWhole(events, string(bytes.TrimSpace(head))); err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		met := map[Type]bool{}
-		for i, want := range golden() {
-			e := events[i]
-			met[e.Type] = true
-			if e.Type != want.Type || e.Call != want.Call {
-				t.Errorf("%s: event %d is %s %q, want %s %q", name, i+1, e.Type, e.Call, want.Type, want.Call)
-				continue
+	for version := 1; version <= Schema; version++ {
+		t.Run(fmt.Sprint(version), func(t *testing.T) {
+			text, err := os.ReadFile(goldenFile(version, "jsonl"))
+			if err != nil {
+				t.Fatal(err)
 			}
-			// What it says today must be what it said then, but for fields that were added.
-			then, now := asMap(t, e.Payload), asMap(t, decoded(t, e))
-			for field, was := range then {
-				if !reflect.DeepEqual(now[field], was) {
-					t.Errorf("%s: event %d (%s): %s is read as %v, want %v", name, i+1, e.Type, field, now[field], was)
+			exported, ledger, err := Import(bytes.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The database is read from a copy: reading it makes files beside it.
+			db, err := os.ReadFile(goldenFile(version, "db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(t.TempDir(), "journal.db")
+			if err := os.WriteFile(path, db, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			stored, err := s.Read(t.Context(), "golden", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var evidence Evidence
+			if version == 1 {
+				head, err := os.ReadFile(goldenFile(version, "head"))
+				if err := errors.Join(err, VerifyWhole(exported, string(bytes.TrimSpace(head)))); err != nil {
+					t.Error(err)
+				}
+			} else {
+				pub, err := os.ReadFile(goldenFile(version, "pub"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if evidence.Key, err = ParseKey(pub); err != nil {
+					t.Fatal(err)
+				}
+				if report := AuditCopy(exported, ledger, evidence); len(report.Problems) > 0 || report.Signed == 0 {
+					t.Errorf("the export: %+v", report)
 				}
 			}
-		}
-		if len(met) != len(payloads) {
-			t.Errorf("%s has %d types of event, want all %d: write the golden journal anew if one was added before a release", name, len(met), len(payloads))
-		}
+			report, err := Audit(t.Context(), s, evidence)
+			if err != nil || len(report.Problems) > 0 {
+				t.Errorf("the database: %+v, %v", report, err)
+			}
+			for name, events := range map[string][]Event{"export": exported, "database": stored} {
+				met := map[Type]bool{}
+				for _, e := range events {
+					met[e.Type] = true
+					// What it says today must be what it said then, but for fields that were added.
+					then, now := asMap(t, e.Payload), asMap(t, decoded(t, e))
+					for field, was := range then {
+						if !reflect.DeepEqual(now[field], was) {
+							t.Errorf("%s: event %d (%s): %s is read as %v, want %v", name, e.Seq, e.Type, field, now[field], was)
+						}
+					}
+				}
+				if version == Schema && len(met) != len(payloads) {
+					t.Errorf("%s has %d types of event, want all %d: write the golden journal anew if one was added before a release", name, len(met), len(payloads))
+				}
+			}
+		})
 	}
 }
 
@@ -148,31 +162,53 @@ func asMap(t *testing.T, b []byte) map[string]any {
 	return v.Plain().(map[string]any)
 }
 
+// writeGolden writes the golden journal of this version: a run with an event of every type, another one that waited,
+// was resumed, was refused and ended, and one that goes on.
 func writeGolden(t *testing.T) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll("testdata", 0o755), os.RemoveAll(goldenFile)); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(goldenFile)
+	path := filepath.Join(t.TempDir(), "journal.db")
+	s, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clock := time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC)
-	r, err := Begin(t.Context(), s, "golden", Options{Now: func() time.Time { clock = clock.Add(1500 * time.Microsecond); return clock }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range golden() {
-		if _, err := r.Append(t.Context(), e.Type, e.Call, e.Payload, false); err != nil {
-			t.Fatal(err)
+	o := Options{Now: func() time.Time { clock = clock.Add(1500 * time.Microsecond); return clock }}
+	put := func(r *Run, entries ...Entry) {
+		for _, e := range entries {
+			if _, err := r.Append(t.Context(), e.Type, e.Call, e.Payload, false); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	events, err := s.Read(t.Context(), "golden", 1)
+	begin := func(id string) *Run {
+		r, err := Begin(t.Context(), s, id, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	all := golden()
+	put(begin("open"), all[:3]...)
+	waits := Entry{RunEnd, "", RunEnded{Status: StatusWaiting, Exit: 5, Counts: map[string]int{"asked": 1}}}
+	refused := DecisionMade{Kind: "tool", Tool: "bank.pay", Decision: policies.Decision{Effect: policies.Deny, Would: policies.Deny, Reasons: []policies.Reason{{ID: "flow", Effect: policies.Deny, Engine: "flow"}}}}
+	put(begin("waits"), all[0], all[1], waits)
+	resumed, _, err := Resume(t.Context(), s, "waits", o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, head := r.Head()
-	err = errors.Join(s.Close(), os.WriteFile(goldenLines, exported(t, events), 0o644), os.WriteFile(goldenHead, []byte(head+"\n"), 0o644))
+	put(resumed, Entry{Decided, "1.1", refused}, Entry{RunEnd, "", RunEnded{Status: StatusDenied, Exit: 3, Counts: map[string]int{"denied": 1}}})
+	put(begin("golden"), all...)
+	var lines bytes.Buffer
+	if err := ExportRun(t.Context(), &lines, s, "golden"); err != nil {
+		t.Fatal(err)
+	}
+	key, err := s.PublicKey()
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := os.ReadFile(path)
+	err = errors.Join(err, os.WriteFile(goldenFile(Schema, "db"), db, 0o644), os.WriteFile(goldenFile(Schema, "jsonl"), lines.Bytes(), 0o644),
+		os.WriteFile(goldenFile(Schema, "pub"), []byte(KeyText(key)+"\n"), 0o644))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func TestReader(t *testing.T) {
 					}
 				}
 			}
-			if _, err := Import(strings.NewReader(text.String())); err != nil {
+			if _, _, err := Import(strings.NewReader(text.String())); err != nil {
 				t.Errorf("what is shown is no journal: %v", err)
 			}
 		})

@@ -110,7 +110,7 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 		}
 	}
 	agent, more := agents.Build(ctx, p, agents.Options{
-		State: st.dir, Journal: st.journal(), Store: st.store, Approver: c.approver(f.approve.value, p.Host), Watch: watch, Tools: agentdojo.Granted(p),
+		State: st.dir, Journal: st.journal(), Store: st.store, Approver: c.approver(f.approve.value, p.Host, st.store), Watch: watch, Tools: agentdojo.Granted(p),
 		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return f.project(file, text, given) },
 	})
 	if agent != nil {

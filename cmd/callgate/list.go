@@ -85,7 +85,7 @@ func picked(ctx context.Context, store journal.Store, pick *filter, limit int, p
 	}
 	var may []journal.RunInfo
 	for _, r := range runs {
-		if pick.line(r) && (pick.reads() || limit == 0 || len(may) < limit) {
+		if r.ID != journal.DeskRun && pick.line(r) && (pick.reads() || limit == 0 || len(may) < limit) {
 			may = append(may, r)
 		}
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"callgate/engine/journal"
+	"callgate/spec"
 )
 
 var update = flag.Bool("update", false, "write what the scripts compare with anew")
@@ -24,11 +27,12 @@ func TestMain(m *testing.M) {
 }
 
 // TestScript runs the scripts of testdata/script. Each begins in a folder of its own with a copy of the agent in
-// testdata/notes. Besides what testscript knows there are
+// testdata/notes; $LOGIN, in a callgate.yaml too, is the account that runs them, and [root] holds if that may be anybody. Besides what testscript knows there are
 //
 //	code N COMMAND…   run a command that must exit with N
 //	example NAME      copy an example of the repository
 //	forge A B OLD NEW copy the journal of a state folder, with a text in it replaced
+//	pick FIELD VAR    set a variable to a field of standard output, which is JSON
 //	steady FILE       write standard output to a file, without what differs from run to run
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -37,10 +41,35 @@ func TestScript(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("XDG_STATE_HOME", "")
+			who, err := login()
+			if err != nil {
+				return err
+			}
+			e.Setenv("LOGIN", who.String())
+			hosts, err := filepath.Glob(filepath.Join(e.WorkDir, "*", spec.HostFile))
+			if err != nil {
+				return err
+			}
+			for _, name := range hosts {
+				text, err := os.ReadFile(name)
+				if err != nil {
+					return err
+				}
+				if err := os.WriteFile(name, bytes.ReplaceAll(text, []byte("$LOGIN"), []byte(who.String())), 0o666); err != nil {
+					return err
+				}
+			}
 			return os.CopyFS(filepath.Join(e.WorkDir, "notes"), os.DirFS(filepath.Join("testdata", "notes")))
 		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "root" { // whoever runs the tests may be anybody
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			who, err := login()
+			return who.root(), err
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "example": example, "forge": forge, "steady": steady,
+			"code": code, "example": example, "forge": forge, "pick": pick, "steady": steady,
 		},
 	})
 }
@@ -111,6 +140,19 @@ var unsteady = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
 	{regexp.MustCompile(`sha256:[0-9a-f]{16,64}`), "sha256:DIGEST"},
 	{regexp.MustCompile(`in [0-9.]+m?s\b`), "in DURATION"},
+}
+
+func pick(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: pick FIELD VAR")
+	}
+	var fields map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &fields))
+	text, ok := fields[args[0]].(string)
+	if !ok {
+		ts.Fatalf("%s: got %v, want a text", args[0], fields[args[0]])
+	}
+	ts.Setenv(args[1], text)
 }
 
 func steady(ts *testscript.TestScript, neg bool, args []string) {

@@ -18,12 +18,18 @@ type account struct {
 	id   string // its number; on Windows, its security identifier
 }
 
+// rootLogin is the account that the system lets be anybody, whatever it is called.
+const rootLogin = "root"
+
 // root reports whether the account may be anybody: the system lets it.
 func (a account) root() bool { return a.id == "0" }
 
 // String is the name, or else the number.
 func (a account) String() string {
-	if a.name == "" {
+	switch {
+	case a.root():
+		return rootLogin
+	case a.name == "" || a.name == rootLogin:
 		return a.id
 	}
 	return a.name

@@ -38,7 +38,7 @@ func TestPersonAtTheMachine(t *testing.T) {
 		{"root as somebody", several, account{"root", "0"}, "bob@corp.example", "bob@corp.example [finance office]", ""},
 		{"root as nobody there is", several, account{"root", "0"}, "dan@corp.example", "", "callgate.yaml: --as dan@corp.example: people: nobody is called so"},
 		{"somebody as somebody else", several, account{"ana", "1000"}, "bob@corp.example", "", "--as bob@corp.example: only root may be somebody else, and this is ana"},
-		{"one who calls herself root", several, account{"root", "1000"}, "bob@corp.example", "", "--as bob@corp.example: only root may"},
+		{"one who calls herself root", several, account{"root", "1000"}, "bob@corp.example", "", "--as bob@corp.example: only root may be somebody else, and this is 1000"},
 		{"as somebody where there are no people", alone, account{"root", "0"}, "bob@corp.example", "", "--as bob@corp.example: the host names no people"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

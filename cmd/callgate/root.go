@@ -23,6 +23,7 @@ type command struct {
 const (
 	exitFailed = 1
 	exitUsage  = 2
+	exitDenied = 3
 )
 
 // exitError ends the command with a code. What is to be said has been said if err is nil.
@@ -73,7 +74,7 @@ func (c *command) root() *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpVerb(root))
-	root.AddCommand(c.runVerb(), c.execVerb(), c.checkVerb(), c.testVerb(), c.policyVerb(), c.explainVerb(), c.schemaVerb(), c.runsVerb(), c.versionVerb())
+	root.AddCommand(c.runVerb(), c.execVerb(), c.checkVerb(), c.testVerb(), c.policyVerb(), c.explainVerb(), c.schemaVerb(), c.runsVerb(), c.approvalsVerb(), c.versionVerb())
 	return root
 }
 

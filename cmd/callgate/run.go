@@ -12,6 +12,7 @@ import (
 	"callgate/cmd/internal/agentdojo"
 	"callgate/cmd/internal/console"
 	"callgate/engine"
+	"callgate/engine/desk"
 	"callgate/engine/gate"
 	"callgate/engine/journal"
 	"callgate/spec"
@@ -76,7 +77,7 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 
 	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state))
 	agent, more := agents.Build(ctx, p, agents.Options{
-		State: st.dir, Journal: st.journal(), Store: st.store, Approver: c.approver(f.approve.value, p.Host), Watch: watch, Tools: agentdojo.Granted(p),
+		State: st.dir, Journal: st.journal(), Store: st.store, Approver: c.approver(f.approve.value, p.Host, st.store), Watch: watch, Tools: agentdojo.Granted(p),
 		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return spec.Load(path, f.policies) },
 	})
 	if agent != nil {
@@ -148,23 +149,22 @@ func word(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// approver is who answers what policies ask for. Nobody is asked without a terminal to read from and one to ask on, nor
-// when it is not known who is there.
-func (c *command) approver(how string, host *spec.Host) gate.Approver {
-	switch how {
-	case "all":
+// approver is who answers what policies ask for: who has answered at the desk of the store, and then who is at the terminal. Nobody is asked there
+// without a terminal to read from and one to ask on, nor when it is not known who is there.
+func (c *command) approver(how string, host *spec.Host, store journal.Store) gate.Approver {
+	if how == "all" {
 		return gate.ApproveAll{By: "--approve all"}
-	case "ask":
-		if console.IsTerminal(c.stdin) && console.IsTerminal(c.stderr) {
-			who, err := c.person(host, "")
-			if err != nil {
-				c.stranger(err)
-				return nil
-			}
-			p := console.NewPrompt(c.stdin, c.stderr, console.LookOf(c.stderr, c.getenv), who)
-			p.Discard = func() { discardTyped(c.stdin) }
-			return p
-		}
 	}
-	return nil
+	d := &desk.Desk{Store: store, Who: whose(host)}
+	if how != "ask" || !console.IsTerminal(c.stdin) || !console.IsTerminal(c.stderr) {
+		return d.Approver(nil)
+	}
+	who, err := c.person(host, "")
+	if err != nil {
+		c.stranger(err)
+		return d.Approver(nil)
+	}
+	p := console.NewPrompt(c.stdin, c.stderr, console.LookOf(c.stderr, c.getenv), who)
+	p.Discard = func() { discardTyped(c.stdin) }
+	return d.Approver(p)
 }

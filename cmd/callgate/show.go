@@ -160,7 +160,7 @@ func (c *command) completeRuns(f *runsFlags, most int) cobra.CompletionFunc {
 		}
 		var out []cobra.Completion
 		for _, r := range runs {
-			if strings.HasPrefix(r.ID, begun) && !slices.Contains(args, r.ID) {
+			if r.ID != journal.DeskRun && strings.HasPrefix(r.ID, begun) && !slices.Contains(args, r.ID) {
 				out = append(out, cobra.CompletionWithDesc(r.ID, console.Clean(r.Status+" "+r.Agent)))
 			}
 		}

@@ -199,3 +199,60 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("the last event is %s %s, want a run.end that was cancelled", last.Type, last.Payload)
 	}
 }
+
+// Who approves at a terminal is shown the call, and asked.
+func TestTerminalApproves(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer string
+		code   int
+		want   []string
+		never  []string
+	}{
+		{"yes", "y\n", 0, []string{"may notes call files.replace?", "approve this call of files.replace?", "[y/N] y", "approved by ana@corp.example"}, nil},
+		{"no", "n\n", 3, []string{"not approved; callgate approvals deny refuses it"}, []string{"approved by ana"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			run := callgateCommand(t, replaces, "run", "notes", "--state", "state", "--json")
+			if err := run.Run(); run.ProcessState.ExitCode() != 5 {
+				t.Fatalf("the run ended with %v, want that it waits", err)
+			}
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), self)
+			cmd.Args = []string{"callgate", "approvals", "approve", "", "--state", "../state"}
+			cmd.Dir, cmd.Env, cmd.WaitDelay = filepath.Join(run.Dir, "notes"), run.Env, patience
+			listed, err := journal.Open(filepath.Join(run.Dir, "state", journalFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs, err := listed.Runs(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := listed.Close(); err != nil {
+				t.Fatal(err)
+			}
+			cmd.Args[3] = runs[0].ID
+			got, code := converse(t, cmd, test.answer)
+			if code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			for _, w := range test.want {
+				if !strings.Contains(got, w) {
+					t.Errorf("the terminal does not show %q", w)
+				}
+			}
+			for _, w := range test.never {
+				if strings.Contains(got, w) {
+					t.Errorf("the terminal shows %q", w)
+				}
+			}
+			if t.Failed() {
+				t.Logf("shown:\n%s", got)
+			}
+		})
+	}
+}

@@ -187,21 +187,29 @@ func (w view) ask(d journal.DecisionMade, a policies.Approval) string {
 	if m := w.message(d, a.Message); m != "" {
 		parts = append(parts, strings.TrimPrefix(m, ": "))
 	}
+	parts = append(parts, "to be approved by "+w.line(Who(a), maxText))
+	if a.TTL > 0 {
+		parts = append(parts, "within "+duration(a.TTL))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Who says in words who may approve.
+func Who(a policies.Approval) string {
 	who := "whoever runs the agent"
-	if len(a.Approvers) > 0 {
-		who = w.line(strings.Join(a.Approvers, " or "), maxText)
+	switch {
+	case len(a.Approvers) > 0:
+		who = strings.Join(a.Approvers, " or ")
+	case a.Count > 1 || len(a.OtherThan) > 0:
+		who = "anybody"
 	}
 	if a.Count > 1 {
 		who = fmt.Sprintf("%d of %s", a.Count, who)
 	}
 	if len(a.OtherThan) > 0 {
-		who += ", but not " + w.line(strings.Join(a.OtherThan, ", "), maxText)
+		who += ", but not " + strings.Join(a.OtherThan, ", ")
 	}
-	parts = append(parts, "to be approved by "+who)
-	if a.TTL > 0 {
-		parts = append(parts, "within "+duration(a.TTL))
-	}
-	return strings.Join(parts, "; ")
+	return who
 }
 
 // duration writes a time to wait without what is zero in it: "1h".

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -12,14 +13,21 @@ import (
 type Look struct {
 	Color bool // ANSI colours
 	Wide  bool // characters beyond ASCII
+	Width int  // columns that a line has; 0: it is not known
 }
 
 // LookOf returns the look for a file, with the environment that getenv reads. Only a terminal that is not dumb
 // gets colour, unless NO_COLOR is set, and characters beyond ASCII, if its locale has UTF-8.
 func LookOf(f *os.File, getenv func(string) string) Look {
-	t := getenv("TERM")
-	if !IsTerminal(f) || t == "" || t == "dumb" {
+	if !IsTerminal(f) {
 		return Look{}
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		width = 0
+	}
+	if t := getenv("TERM"); t == "" || t == "dumb" {
+		return Look{Width: width}
 	}
 	locale := getenv("LC_ALL")
 	for _, name := range []string{"LC_CTYPE", "LANG"} {
@@ -31,6 +39,7 @@ func LookOf(f *os.File, getenv func(string) string) Look {
 	return Look{
 		Color: getenv("NO_COLOR") == "",
 		Wide:  strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8"),
+		Width: width,
 	}
 }
 
@@ -92,6 +101,47 @@ func widthOf(s string) int {
 	}
 	return n
 }
+
+// usual is how many columns lines are taken to have where that is not known, and least how few they may have.
+const usual, least = 100, 20
+
+// wrap breaks a line's piece before the terminal would, at a blank if there is one near, so that what is carried over stands
+// behind a margin and cannot be taken for a line of its own.
+func (o Look) wrap(s string) string {
+	width := o.Width
+	if width == 0 {
+		width = usual
+	}
+	width = max(width, least) - 1
+	var out, word []byte // word: since the last blank
+	at, begins, in := 0, 0, false
+	for _, r := range s {
+		n := 1
+		switch {
+		case r == '\x1b' || in:
+			in, n = r != 'm', 0
+		case r >= 0x1100: // as wide as it may be
+			n = 2
+		}
+		if at+n > width {
+			if begins < width/2 { // no blank is near
+				out, word, begins = append(out, word...), nil, at
+			}
+			out = append(out, "\n"+carried...)
+			at += len(carried) - begins
+			begins = len(carried)
+		}
+		at += n
+		word = utf8.AppendRune(word, r)
+		if r == ' ' {
+			out, word, begins = append(out, word...), nil, at
+		}
+	}
+	return string(append(out, word...))
+}
+
+// carried is the margin of what did not fit its line.
+const carried = "    : "
 
 // from and to are the arrows of the picture.
 func (o Look) from() string {

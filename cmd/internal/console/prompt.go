@@ -4,16 +4,11 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
 
-	"callgate/builtins"
 	"callgate/engine/gate"
-	"callgate/engine/journal"
-	"callgate/engine/label"
-	"callgate/engine/value"
 	"callgate/policies"
 )
 
@@ -44,29 +39,36 @@ func NewPrompt(in io.Reader, out io.Writer, look Look, person policies.Principal
 // Whoever is the name of a person at a terminal whom nobody has named.
 const Whoever = "whoever is at the terminal"
 
-// The bounds of a question.
-const (
-	maxAsked = 8000 // characters of one value; past it, what is shown says that it was cut
-	maxTries = 3    // answers that are neither yes nor no
-)
+// maxTries is how many answers that are neither yes nor no are taken.
+const maxTries = 3
 
-// Approve asks. Yes approves, no and an empty line refuse. When the input or ctx ends, or the answer is
-// neither for the third time, nobody has answered; after the end of either nothing more is asked.
+// Approve is [Prompt.Ask] for a question of a run.
 func (p *Prompt) Approve(ctx context.Context, q gate.Question) (gate.Verdict, error) {
+	return p.Ask(ctx, Question{Question: q, Person: p.person})
+}
+
+// Ask asks. Yes approves, no and an empty line refuse. When the input or ctx ends, or the answer is
+// neither for the third time, nobody has answered; after the end of either nothing more is asked.
+func (p *Prompt) Ask(ctx context.Context, q Question) (gate.Verdict, error) {
 	p.asking.Lock()
 	defer p.asking.Unlock()
 	if p.over {
 		return gate.Verdict{Reason: "nobody to ask"}, nil
 	}
 	by := cmp.Or(p.person.Sub, Whoever)
-	if _, err := io.WriteString(p.out, p.question(q)); err != nil {
+	if _, err := io.WriteString(p.out, q.Text(p.look)); err != nil {
 		return gate.Verdict{}, err
 	}
 	if p.Discard != nil {
 		p.Discard()
 	}
+	ask := "approve this call of " + p.look.line(q.Tool, maxName) // said again: what stands above may be out of sight
+	if p.person.Sub != q.Principal.Sub {
+		ask += ", as " + p.look.line(by, maxName)
+	}
+	ask += "?"
 	for range maxTries {
-		if _, err := io.WriteString(p.out, p.look.paint(wait, "approve this call?")+" [y/N] "); err != nil {
+		if _, err := io.WriteString(p.out, p.look.paint(wait, ask)+" [y/N] "); err != nil {
 			return gate.Verdict{}, err
 		}
 		line, ok := p.read(ctx)
@@ -112,59 +114,4 @@ func (p *Prompt) read(ctx context.Context) (string, bool) {
 	case <-ctx.Done():
 		return "", false
 	}
-}
-
-// receivers says of recipients that do not read as what they are – with a name that looks like an address beside
-// the address, in letters of another script – to whom the call goes.
-func (w view) receivers(args []journal.Argument) (out []string) {
-	for _, a := range args {
-		if a.Sink != policies.SinkRecipient {
-			continue
-		}
-		list := a.Value.Items
-		if a.Value.Scalar() {
-			list = []value.Value{a.Value}
-		}
-		for _, v := range list {
-			if v.Kind != value.String || !strings.Contains(v.Str, "@") || !w.may(v.Label) {
-				continue
-			}
-			norm, _ := builtins.NormAddress(v.Str)
-			switch {
-			case strings.EqualFold(norm, v.Str) && norm != "":
-			case norm == "":
-				out = append(out, fmt.Sprintf("%s: %s is not one address", w.line(a.Name, maxName), w.quote(v.Str, maxText)))
-			default:
-				out = append(out, fmt.Sprintf("%s: %s goes to %s", w.line(a.Name, maxName), w.quote(v.Str, maxText), w.line(norm, maxText)))
-			}
-		}
-	}
-	return out
-}
-
-// question writes everything that is approved.
-func (p *Prompt) question(q gate.Question) string {
-	w := view{Look: p.look, principal: p.person.Sub, mayRead: p.person.MayRead}
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("")
-	line("%s", w.paint(wait, fmt.Sprintf("may %s call %s?", w.line(q.Agent, maxName), w.line(q.Tool, maxName)))+
-		"  "+w.paint(quiet, w.line(q.Call+"  "+place(q.Site), maxText)))
-	d := journal.DecisionMade{Kind: q.Kind, Tool: q.Tool, Args: q.Args, PC: q.PC, Site: q.Site, Effects: q.Effects, Origins: q.Origins}
-	d.Decision.Approvals = []policies.Approval{q.Approval}
-	line("  %s: %s", w.rule(policies.Reason{ID: q.Approval.Ask, Policy: q.Approval.Policy}), w.ask(d, q.Approval))
-	for _, r := range w.table(w.args(d, policies.Ask, true)) {
-		line("  %s", r)
-	}
-	for _, r := range w.receivers(q.Args) {
-		line("  %s: %s", w.paint(bad, "beware"), r)
-	}
-	line("  effects: %s", w.line(strings.Join(q.Effects, ", "), maxText))
-	if l := q.PC; l.Trust() < label.Internal {
-		line("  %s: that the call is made was decided by what is %s", w.paint(bad, "beware"), w.label(l))
-	}
-	if len(q.By) > 0 {
-		line("  approved so far by %s", w.line(strings.Join(q.By, ", "), maxText))
-	}
-	return b.String()
 }

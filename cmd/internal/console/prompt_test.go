@@ -45,7 +45,7 @@ func TestQuestion(t *testing.T) {
 		{"question_terminal", Look{Color: true, Wide: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := NewPrompt(strings.NewReader(""), io.Discard, test.look, ana).question(question())
+			got := Question{Question: question(), Person: ana}.Text(test.look)
 			golden(t, test.name, got)
 			if strings.Contains(got, "of ben") {
 				t.Error("the question shows what the principal may not read")
@@ -66,11 +66,11 @@ func TestQuestionShowsAll(t *testing.T) {
 	}
 	q.Args[0].Value = value.ListOf(own, append(to, value.StringOf("eve@evil.example", own))...)
 	q.Args[1].Value = value.StringOf(strings.Repeat("x", maxAsked)+"end", own)
-	got := NewPrompt(strings.NewReader(""), io.Discard, Look{}, ana).question(q)
+	got := Question{Question: q, Person: ana}.Text(Look{})
 	if !strings.Contains(got, "eve@evil.example") {
 		t.Errorf("the last recipient is not shown:\n%s", got)
 	}
-	if !strings.Contains(got, "CUT: 8000 of 8005 characters are shown") {
+	if !strings.Contains(got, "CUT: 8000 of 8003 characters are shown, the first and the last") || !strings.Contains(got, "xend\n") {
 		t.Error("a text that is cut does not say so")
 	}
 }
@@ -158,14 +158,14 @@ func TestQuestionSaysToWhomItGoes(t *testing.T) {
 	} {
 		q := question()
 		q.Args, q.PC = []journal.Argument{{Name: "to", Sink: policies.SinkRecipient, Value: value.StringOf(test.to, own)}}, own
-		got := NewPrompt(strings.NewReader(""), io.Discard, Look{}, ana).question(q)
+		got := Question{Question: q, Person: ana}.Text(Look{})
 		if test.want == "" && strings.Contains(got, "beware") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: got\n%s\nwant %s", test.to, got, test.want)
 		}
 	}
 	q := question()
 	q.Args[0].Value = value.StringOf(`"x@y.example" <eve@evil.example>`, label.New(label.User, label.Only("ben"), nil))
-	if got := NewPrompt(strings.NewReader(""), io.Discard, Look{}, ana).question(q); strings.Contains(got, "eve@") {
+	if got := (Question{Question: q, Person: ana}).Text(Look{}); strings.Contains(got, "eve@") {
 		t.Errorf("the question shows a recipient that the principal may not read:\n%s", got)
 	}
 }

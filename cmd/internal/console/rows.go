@@ -24,14 +24,13 @@ type row struct {
 // rows writes the arguments of a call with their labels. Those that the rules of the effect are about are marked, and
 // it is said where they came from.
 func (t *Timeline) rows(d journal.DecisionMade, effect policies.Effect) {
-	for _, line := range t.table(t.args(d, effect, false)) {
+	for _, line := range t.table(t.args(d, effect)) {
 		t.print(strings.Repeat(" ", idWidth) + line + "\n")
 	}
 }
 
-// args are the rows of a call. In full, values are not shortened, and those that say where something goes are ASCII, so
-// that none can be taken for another.
-func (w view) args(d journal.DecisionMade, effect policies.Effect, full bool) []row {
+// args are the rows of a call.
+func (w view) args(d journal.DecisionMade, effect policies.Effect) []row {
 	marked := map[string]string{}
 	for _, r := range d.Decision.Reasons {
 		if r.Effect == effect && !r.Audit && !r.Accept && effect != policies.Allow {
@@ -51,13 +50,6 @@ func (w view) args(d journal.DecisionMade, effect policies.Effect, full bool) []
 	for _, a := range d.Args {
 		deep := a.Value.Deep()
 		show := func(v value.Value) string { return w.literal(v, maxValue) }
-		if full {
-			as := w
-			if steers(a.Sink) {
-				as.Look = Look{}
-			}
-			show = func(v value.Value) string { return as.whole(v, maxAsked) }
-		}
 		r := row{name: w.line(a.Name, maxName), label: deep, value: show(a.Value), mark: marked[a.Name]}
 		r.from = w.source(d.Origins[a.Name], deep, d.PC)
 		if d.Kind == policies.KindEndorse || d.Kind == policies.KindDeclassify {

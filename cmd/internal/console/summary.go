@@ -29,6 +29,9 @@ func (t *Timeline) runEnded(e journal.Event, r journal.RunEnded) {
 		t.head(strong, "reason", t.paragraph(r.Reason))
 	}
 	t.head(strong, "calls", fmt.Sprintf("%d allowed, %d refused, %d asked, %d failed", n["allowed"], n["denied"], n["asked"], n["failed"]))
+	if n["given"]+n["spared"] > 0 {
+		t.head(strong, "approvals", fmt.Sprintf("%d given, %d spared", n["given"], n["spared"]))
+	}
 	if len(t.done) > 0 {
 		var parts []string
 		for _, tool := range slices.Sorted(maps.Keys(t.done)) {

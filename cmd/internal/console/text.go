@@ -80,8 +80,8 @@ func appendShown(b []byte, r rune, n int, s string, plain bool) []byte {
 // line returns a text on one line: like [Clean], but line ends and tabs are escaped too. Past most
 // characters it is cut and says so; 0 means that it is not.
 //
-// In a word that mixes letters of Latin with those of another script, the others are escaped: they may be there to be
-// taken for Latin ones. Without Wide, whatever is beyond ASCII is.
+// In a word that mixes letters of Latin with those of another script, the others are escaped, and so are other forms of
+// letters: they may be there to be taken for what they are not. Without Wide, whatever is beyond ASCII is.
 func (o Look) line(s string, most int) string {
 	return o.shown(s, most, func(rune) bool { return false })
 }
@@ -100,53 +100,23 @@ func (o Look) quote(s string, most int) string {
 
 func (o Look) shown(s string, most int, escaped func(rune) bool) string {
 	var b []byte
+	mixed := odd(s, most)
 	count := 0
-	for len(s) > 0 {
+	for i := 0; i < len(s); {
 		if most > 0 && count >= most {
 			return string(b) + o.dots()
 		}
-		end := len(s) // of the word that begins here, if one does
-		if i := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }); i >= 0 {
-			end = i
+		r, n := utf8.DecodeRuneInString(s[i:])
+		plain := seen(r) && (r < 0x80 || o.Wide && !form(r) && !(i < len(mixed) && mixed[i] && !unicode.Is(unicode.Latin, r)))
+		before := len(b)
+		if plain && escaped(r) {
+			b = append(b, '\\')
 		}
-		word := s[:end]
-		if word == "" {
-			_, n := utf8.DecodeRuneInString(s)
-			word = s[:n]
-		}
-		mixed := mixes(word)
-		for i, r := range word {
-			if most > 0 && count >= most {
-				break
-			}
-			n := utf8.RuneLen(r)
-			if r == utf8.RuneError {
-				_, n = utf8.DecodeRuneInString(word[i:])
-			}
-			plain := seen(r) && (r < 0x80 || o.Wide && !(mixed && !unicode.Is(unicode.Latin, r)))
-			before := len(b)
-			if plain && escaped(r) {
-				b = append(b, '\\')
-			}
-			b = appendShown(b, r, n, word[i:], plain)
-			count += utf8.RuneCount(b[before:])
-			s = s[n:]
-		}
+		b = appendShown(b, r, n, s[i:], plain)
+		count += utf8.RuneCount(b[before:])
+		i += n
 	}
 	return string(b)
-}
-
-// mixes reports whether a word has letters of Latin and of another script.
-func mixes(word string) bool {
-	latin, other := false, false
-	for _, r := range word {
-		if unicode.Is(unicode.Latin, r) {
-			latin = true
-		} else if unicode.IsLetter(r) {
-			other = true
-		}
-	}
-	return latin && other
 }
 
 // view shows values to one person.
@@ -178,15 +148,6 @@ func (w view) literal(v value.Value, most int) string {
 // Value shows all of a value, in plain text, to somebody who may read what may says.
 func Value(v value.Value, may func(label.Label) bool) string {
 	return view{mayRead: may}.part(v, 0, 0)
-}
-
-// whole shows all of a value; past most characters it is cut, and says that it is.
-func (w view) whole(v value.Value, most int) string {
-	s := w.part(v, 0, 0)
-	if n := utf8.RuneCountInString(s); n > most {
-		s = string([]rune(s)[:most]) + fmt.Sprintf("%s CUT: %d of %d characters are shown", w.dots(), most, n)
-	}
-	return s
 }
 
 func (w view) part(v value.Value, most, depth int) string {

@@ -423,12 +423,13 @@ func TestSeveralAsksAreSeveralQuestions(t *testing.T) {
 	if want := []string{"k7q2m9xw4d/1.1/large", "k7q2m9xw4d/1.1/late@q", "k7q2m9xw4d/1.1/late@p"}; !slices.Equal(ids, want) {
 		t.Fatalf("open: %q, want %q", ids, want)
 	}
+	all := runID + "/1.1/large, " + runID + "/1.1/late@q, " + runID + "/1.1/late@p"
 	for _, test := range []struct{ id, want string }{
-		{"k7q2", "k7q2: begins the ids of 3 questions: k7q2m9xw4d/1.1/large, k7q2m9xw4d/1.1/late@q, k7q2m9xw4d/1.1/late@p"},
+		{"k7q2", "k7q2: is, or begins, the ids of 3 questions: " + all},
 		{"zzz", "zzz: there is no such question"},
 		{"", ": there is no such question"},
 		{"approvals", "approvals: there is no such question"},
-		{"k7q2m9xw4d/1.1/la", "k7q2m9xw4d/1.1/la: begins the ids of 3 questions: k7q2m9xw4d/1.1/large, k7q2m9xw4d/1.1/late@q, k7q2m9xw4d/1.1/late@p"},
+		{"k7q2m9xw4d/1.1/la", "k7q2m9xw4d/1.1/la: is, or begins, the ids of 3 questions: " + all},
 	} {
 		if _, err := o.Question(t.Context(), test.id); err == nil || err.Error() != test.want {
 			t.Errorf("%q: got %v, want %s", test.id, err, test.want)
@@ -442,6 +443,22 @@ func TestSeveralAsksAreSeveralQuestions(t *testing.T) {
 	o.must(o.answer("k7q2m9xw4d/1.1/late@q", cleo, true))
 	if got := o.resume(asks(large, late, twin), send("1.1")); got != "" {
 		t.Errorf("all are approved: ended with %q", got)
+	}
+}
+
+// Two runs whose ids end alike are told apart by all of the id.
+func TestRunsWhoseIDsEndAlike(t *testing.T) {
+	o := waiting(t, large)
+	const other = "import-k7q2m9xw4d"
+	if code, _ := o.run(o.Store, other, asks(large), nil, send("1.1")); code != "waiting" {
+		t.Fatal(code)
+	}
+	_, err := o.Question(t.Context(), "k7q2m9xw4d/1.1/large")
+	if want := "k7q2m9xw4d/1.1/large: is, or begins, the ids of 2 questions: "; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), other+"/1.1/large") {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if q, err := o.Question(t.Context(), other+"/1.1/large"); err != nil || q.Run != other {
+		t.Errorf("got a question of %s, %v", q.Run, err)
 	}
 }
 

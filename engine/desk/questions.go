@@ -77,7 +77,7 @@ func (d *Desk) Question(ctx context.Context, id string) (Question, error) {
 		return Question{}, err
 	}
 	head, rest, _ := strings.Cut(id, "/")
-	var open, closed []Question
+	var whole, begun, closed []Question
 	for _, r := range runs {
 		if r.ID == journal.DeskRun || id == "" || !strings.HasPrefix(tail(r.ID), head) && r.ID != head {
 			continue
@@ -87,19 +87,24 @@ func (d *Desk) Question(ctx context.Context, id string) (Question, error) {
 			return Question{}, err
 		}
 		for _, q := range of {
-			switch _, at, _ := strings.Cut(q.ID, "/"); {
-			case q.ID != id && !strings.HasPrefix(q.ID, id) && !(r.ID == head && strings.HasPrefix(at, rest)):
-			case q.ID == id && q.Closed == "":
-				return q, nil
-			case q.Closed == "":
-				open = append(open, q)
-			default:
+			_, at, _ := strings.Cut(q.ID, "/")
+			is := q.ID == id || r.ID == head && at == rest
+			switch {
+			case !is && !strings.HasPrefix(q.ID, id) && !(r.ID == head && strings.HasPrefix(at, rest)):
+			case q.Closed != "":
 				closed = append(closed, q)
+			case is:
+				whole = append(whole, q)
+			default:
+				begun = append(begun, q)
 			}
 		}
 	}
-	some := open
-	if len(open) == 0 {
+	some := whole
+	if len(some) == 0 {
+		some = begun
+	}
+	if len(some) == 0 {
 		some = closed
 	}
 	switch len(some) {
@@ -110,9 +115,10 @@ func (d *Desk) Question(ctx context.Context, id string) (Question, error) {
 	}
 	var ids []string
 	for _, q := range some[:min(len(some), 5)] {
-		ids = append(ids, q.ID)
+		_, at, _ := strings.Cut(q.ID, "/")
+		ids = append(ids, q.Run+"/"+at)
 	}
-	return Question{}, &Refusal{id, fmt.Sprintf("begins the ids of %d questions: %s", len(some), strings.Join(ids, ", "))}
+	return Question{}, &Refusal{id, fmt.Sprintf("is, or begins, the ids of %d questions: %s", len(some), strings.Join(ids, ", "))}
 }
 
 // tail is what tells runs apart at a glance: the random end of an id.

@@ -193,7 +193,7 @@ func (c *command) sit(f approvalsFlags) (*sitting, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sitting{&desk.Desk{Store: store, Who: whose(host)}, store, person, who.String(), dir}, nil
+	return &sitting{&desk.Desk{Store: store, Who: whose(host)}, store, person, known(host, who), dir}, nil
 }
 
 // whose says for whom an account may have answered, as the host has it today.
@@ -228,17 +228,12 @@ func (c *command) asks(ctx context.Context, f approvalsFlags) error {
 		return err
 	}
 	defer s.store.Close()
-	open, err := s.desk.Questions(ctx)
-	if err != nil {
-		return err
-	}
+	open, bad := s.desk.Questions(ctx)
 	if f.json {
 		for _, q := range open {
-			if err := c.writeJSON(askLine(q)); err != nil {
-				return err
-			}
+			bad = errors.Join(bad, c.writeJSON(askLine(q)))
 		}
-		return nil
+		return bad
 	}
 	look := console.LookOf(c.stdout, c.getenv)
 	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
@@ -265,7 +260,7 @@ func (c *command) asks(ctx context.Context, f approvalsFlags) error {
 		}
 		fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 	}
-	return w.Flush()
+	return errors.Join(w.Flush(), bad)
 }
 
 func (c *command) showAsk(ctx context.Context, id string, f approvalsFlags) error {

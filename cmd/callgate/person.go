@@ -24,6 +24,19 @@ const rootLogin = "root"
 // root reports whether the account may be anybody: the system lets it.
 func (a account) root() bool { return a.id == "0" }
 
+// is reports whether the account is that of one of the people.
+func (a account) is(p spec.Person) bool { return p.Login == a.name || p.Login == a.id }
+
+// known is the account as the host, which may be nil, names it.
+func known(host *spec.Host, who account) string {
+	if host != nil && !who.root() {
+		if i := slices.IndexFunc(host.People, who.is); i >= 0 {
+			return host.People[i].Login
+		}
+	}
+	return who.String()
+}
+
 // String is the name, or else the number.
 func (a account) String() string {
 	switch {
@@ -77,13 +90,10 @@ func personOf(host *spec.Host, who account, as string) (policies.Principal, erro
 	if as != "" && !who.root() {
 		return policies.Principal{}, usage("log in as whoever it is", "--as %s: only root may be somebody else, and this is %s", as, who)
 	}
-	is := func(p spec.Person) bool {
-		if as != "" {
-			return p.Sub == as
-		}
-		return p.Login == who.name || p.Login == who.id
+	i := slices.IndexFunc(host.People, who.is)
+	if as != "" {
+		i = slices.IndexFunc(host.People, func(p spec.Person) bool { return p.Sub == as })
 	}
-	i := slices.IndexFunc(host.People, is)
 	switch {
 	case i < 0 && as != "":
 		return policies.Principal{}, usage("", "%s: --as %s: people: nobody is called so", host.File, as)

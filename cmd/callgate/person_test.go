@@ -56,6 +56,38 @@ func TestPersonAtTheMachine(t *testing.T) {
 	}
 }
 
+// Who answers under an account that the host knows by its number is found again by it.
+func TestWhoAnAccountStandsFor(t *testing.T) {
+	host := &spec.Host{Principal: spec.Principal{Sub: "ana"}, People: []spec.Person{
+		{Login: "bob", Sub: "bob", Groups: []string{"finance"}}, {Login: "1007", Sub: "cleo"}, {Login: "bob2", Sub: "bob", Groups: []string{"board"}},
+	}}
+	for _, test := range []struct {
+		name  string
+		host  *spec.Host
+		login string
+		by    string
+		want  string // groups, or "-": nobody
+	}{
+		{"the login's own", host, known(host, account{"bob", "1001"}), "bob", "finance"},
+		{"another login of theirs", host, known(host, account{"bob2", "1003"}), "bob", "board"},
+		{"by its number", host, known(host, account{"cleo", "1007"}), "cleo", ""},
+		{"somebody else's", host, known(host, account{"bob", "1001"}), "cleo", "-"},
+		{"one that is not named", host, known(host, account{"eve", "1002"}), "bob", "-"},
+		{"root's", host, known(host, account{"root", "0"}), "bob", "finance"},
+		{"root's, for nobody there is", host, known(host, account{"root", "0"}), "dan", "-"},
+		{"of one who calls herself root", host, known(host, account{"root", "1002"}), "bob", "-"},
+		{"any, where the host names nobody", &spec.Host{Principal: spec.Principal{Sub: "ana", Groups: []string{"x"}}}, "eve", "ana", "x"},
+		{"any, for another than the principal", &spec.Host{Principal: spec.Principal{Sub: "ana"}}, "eve", "bob", "-"},
+		{"any, where there is no host", nil, "eve", "ana", "-"},
+		{"nobody, where the host has no principal", &spec.Host{}, "eve", "", "-"},
+	} {
+		groups, ok := whose(test.host)(test.login, test.by)
+		if got := strings.Join(groups, " "); ok != (test.want != "-") || ok && got != test.want {
+			t.Errorf("%s: got %q, %v; want %q", test.name, got, ok, test.want)
+		}
+	}
+}
+
 // The environment does not say who somebody is.
 func TestLoginIsNotTheEnvironments(t *testing.T) {
 	before, err := login()

@@ -295,6 +295,15 @@ func TestAQuestionThatIsClosedTakesNoAnswer(t *testing.T) {
 		{"the call was made", func(o *office, r *journal.Run) {
 			o.append(r, journal.CallStart, "1.1", journal.CallStarted{Tool: "mail.send"})
 		}, "the call waits no longer: it was made"},
+		{"the call was approved", func(o *office, r *journal.Run) {
+			o.append(r, journal.Approved, "1.1", journal.ApprovalGiven{Ask: "large", Policy: "p", By: "ana", Verdict: "approved"})
+		}, "the call waits no longer: it was approved"},
+		{"the call was approved from the desk", func(o *office, r *journal.Run) {
+			o.append(r, journal.Approved, "1.1", journal.ApprovalGiven{Ask: "large", Policy: "p", By: "ana", Verdict: "approved", Grant: "g1"})
+		}, "the call waits no longer: it was approved"},
+		{"the call was approved for everybody", func(o *office, r *journal.Run) {
+			o.append(r, journal.Approved, "1.1", journal.ApprovalGiven{Ask: "large", Policy: "p", By: "--approve all", Verdict: "approved", Anybody: true})
+		}, "the call waits no longer: it was approved"},
 		{"the call was refused", func(o *office, r *journal.Run) {
 			o.append(r, journal.Approved, "1.1", journal.ApprovalGiven{Ask: "large", By: "ana", Verdict: "refused"})
 		}, "the call waits no longer: refused by ana"},
@@ -443,6 +452,22 @@ func TestSeveralAsksAreSeveralQuestions(t *testing.T) {
 	o.must(o.answer("k7q2m9xw4d/1.1/late@q", cleo, true))
 	if got := o.resume(asks(large, late, twin), send("1.1")); got != "" {
 		t.Errorf("all are approved: ended with %q", got)
+	}
+}
+
+// A run that was altered does not hide the questions of the others.
+func TestARunThatWasAlteredHidesNoOther(t *testing.T) {
+	o := waiting(t, large)
+	const other = "20261201-110000123-zzzzzzzzzz"
+	forged := journal.NewMemory()
+	o.run(forged, other, asks(large), nil, send("1.1"))
+	events, err := forged.Read(t.Context(), other, 1)
+	o.must(err)
+	events[1].Payload = json.RawMessage(strings.Replace(string(events[1].Payload), "turn1", "turn2", 1))
+	o.must(o.Store.Append(t.Context(), events, true))
+	open, err := o.Questions(t.Context())
+	if len(open) != 1 || open[0].Run != runID || err == nil || !strings.Contains(err.Error(), other) {
+		t.Errorf("open: %+v, %v; want one question and an error that names the other run", open, err)
 	}
 }
 

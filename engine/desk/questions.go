@@ -2,6 +2,7 @@ package desk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +37,8 @@ type Program struct {
 	Author label.Label // of who wrote it
 }
 
-// Questions returns the open questions of a store, the oldest first.
+// Questions returns the open questions of a store, the oldest first. Runs that cannot be read are in the error; the questions of the others are
+// returned all the same.
 func (d *Desk) Questions(ctx context.Context) ([]Question, error) {
 	all, err := d.Grants(ctx)
 	if err != nil {
@@ -47,14 +49,13 @@ func (d *Desk) Questions(ctx context.Context) ([]Question, error) {
 		return nil, err
 	}
 	var out []Question
+	var bad error
 	for _, r := range runs {
 		if r.ID == journal.DeskRun || r.Status != journal.StatusWaiting && r.Status != journal.StatusRunning {
 			continue
 		}
 		of, err := d.questions(ctx, r, all)
-		if err != nil {
-			return nil, err
-		}
+		bad = errors.Join(bad, err)
 		for _, q := range of {
 			if q.Closed == "" {
 				out = append(out, q)
@@ -62,7 +63,7 @@ func (d *Desk) Questions(ctx context.Context) ([]Question, error) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Question) int { return a.Asked.Compare(b.Asked) })
-	return out, nil
+	return out, bad
 }
 
 // Question returns the question of an id, of what such an id begins with, or of RUN/CALL/ASK with all of the run's id. Of several the one that
@@ -255,8 +256,26 @@ func (d *Desk) answered(q *Question, all []Grant) {
 		}
 	}
 	q.By = counted.By
-	if q.Closed == "" && q.Need == 0 && !q.Waits && len(q.own) > 0 && !slices.ContainsFunc(q.own, func(s said) bool { return s.v.Outcome == gate.Waiting }) {
-		q.Closed = "it was approved where the run is"
+	if q.Closed == "" && q.passed() {
+		q.Closed = "the call waits no longer: it was approved"
 	}
 	q.Masked = gate.Binding(q.Kind, q.Tool, q.Args, q.PC) != q.Approval.Binding
+}
+
+// passed reports whether the run has been told that it may go on, as far as this ask goes.
+func (q *Question) passed() bool {
+	n := 0
+	for _, s := range q.own {
+		if s.a.Ask != q.Approval.Ask || s.a.Policy != q.Approval.Policy {
+			continue
+		}
+		switch {
+		case s.v.Outcome != gate.Approved:
+			return false
+		case s.v.Anybody:
+			n = q.Approval.Count
+		}
+		n++
+	}
+	return n >= max(q.Approval.Count, 1)
 }

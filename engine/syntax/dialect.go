@@ -437,12 +437,12 @@ func (p *parser) loopElse(loop syntax.Stmt) {
 		}
 		return out
 	}
-	start, _ := loop.Span()
+	var start syntax.Position // not by Span: where the body had an error, there is none
 	switch s := loop.(type) {
 	case *syntax.ForStmt:
-		s.Body = mark(s.Body)
+		start, s.Body = s.For, mark(s.Body)
 	case *syntax.WhileStmt:
-		s.Body = mark(s.Body)
+		start, s.Body = s.While, mark(s.Body)
 	}
 	p.tall(max(h, p.h) + 2)
 	p.stmts = append(p.stmts, set(start, "False"), loop, &syntax.IfStmt{

@@ -56,7 +56,7 @@ func TestHostileProgramsAreRefusedInLinearTime(t *testing.T) {
 				src := hostile(t, file, run.most/scale)
 				begin := time.Now()
 				_, err := Parse("x.star", src, run.limits)
-				if took := time.Since(begin); took > 10*time.Second {
+				if took := time.Since(begin); took > time.Minute {
 					t.Errorf("took %v for %d bytes", took, len(src))
 				}
 				var errs Errors

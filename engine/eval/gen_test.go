@@ -29,6 +29,8 @@ type gen struct {
 	indent string
 	bol    bool // at the beginning of a line
 
+	short bool // few statements, of few parts
+
 	fn    bool // inside of a function
 	loop  bool // inside of a loop
 	z     int  // how many z are in scope
@@ -221,6 +223,9 @@ func (g *gen) block(n int) {
 // size is how many parts a statement may have. Most are small: where there is much in a statement, one part hides
 // what another shows.
 func (g *gen) size() int {
+	if g.short {
+		return g.IntN(3)
+	}
 	if g.chance(60) {
 		return 1 + g.IntN(3)
 	}
@@ -306,10 +311,12 @@ func (g *gen) ender() {
 // programs returns the turns of a session, the first of which is [prelude].
 func (g *gen) programs() []string {
 	turns := []string{prelude}
-	long := g.chance(25)
+	long := !g.short && g.chance(25)
 	for {
 		g.out, g.bol = nil, true
 		switch {
+		case g.short:
+			g.statements(1 + g.IntN(2))
 		case len(turns) > 1:
 			g.statements(1 + g.IntN(4))
 		case long:

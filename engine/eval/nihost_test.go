@@ -77,14 +77,13 @@ func randomVals(r *rand.Rand, i int) []int64 {
 	return out
 }
 
-// randomInputs makes inputs; in half of all cases most of them are low.
-func randomInputs(r *rand.Rand) niInputs {
+// randomInputs makes inputs, so many of 100 of which are low.
+func randomInputs(r *rand.Rand, low int) niInputs {
 	var in niInputs
-	most := []int{10, 55, 80}[r.IntN(3)]
 	few := r.Perm(len(niLabels))[:1+r.IntN(3)]
 	for i := range in.g {
 		l := lowLabel
-		if r.IntN(100) >= most {
+		if r.IntN(100) >= low {
 			l = niLabels[few[r.IntN(len(few))]]
 		}
 		in.g[i] = group{l, randomVals(r, i)}

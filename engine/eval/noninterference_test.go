@@ -366,7 +366,16 @@ type variant struct {
 }
 
 func newCase(r *rand.Rand, seed uint64) (*niCase, error) {
-	c := &niCase{seed: seed, turns: (&gen{Rand: r}).programs()}
+	c := &niCase{seed: seed}
+	low := []int{10, 55, 80}[r.IntN(3)]
+	switch n := r.IntN(6); {
+	case n < 4:
+		c.turns, low = (&smallGen{Rand: r}).programs(), 10
+	case n == 4:
+		c.turns = (&gen{Rand: r, short: true}).programs()
+	default:
+		c.turns = (&gen{Rand: r}).programs()
+	}
 	var err error
 	if c.program, err = compileTurns(c.turns, inputNames); err != nil {
 		return nil, fmt.Errorf("seed %d: %w\n%s", seed, err, strings.Join(c.turns[1:], "---\n"))
@@ -377,7 +386,7 @@ func newCase(r *rand.Rand, seed uint64) (*niCase, error) {
 		}
 		c.authors = append(c.authors, niLabels[r.IntN(len(niLabels))].Join(lowLabel))
 	}
-	c.base = randomInputs(r)
+	c.base = randomInputs(r, low)
 	for _, o := range observers {
 		if in, who := c.base.vary(r, o); who != 0 && r.IntN(3) > 0 {
 			c.others = append(c.others, variant{in, o, who})

@@ -467,7 +467,7 @@ func TestARestoredSessionGoesOnAsIfNothingHadHappened(t *testing.T) {
 		seed := *seed + uint64(i)
 		r := rand.New(rand.NewPCG(seed, 11))
 		texts := richTurns(r)
-		in := randomInputs(r)
+		in := randomInputs(r, []int{10, 55, 80}[r.IntN(3)])
 		found, a, b := compareLives(t, snapshotConfig(in.values()...), &in, texts)
 		if found != "" {
 			t.Fatalf("seed %d: %s\n%s", seed, found, strings.Join(texts, "---\n"))

@@ -102,29 +102,31 @@ func readPlan(args []string) (b Budget, without []Mechanism, err error) {
 }
 
 // Enough reports whether what was achieved is enough to run programs that nobody trusts in a process, and if not, what is
-// missing and how to get it. Seccomp alone stops all that a program could do to files, network and other processes; one more
-// mechanism must stand behind it: namespaces with an empty root, or landlock.
+// missing and how to get it. Seccomp stops all that a program could do to files, network and other processes; what else there is
+// stands behind it, and some machines lack it.
 func Enough(achieved []Mechanism) error {
-	has := func(all ...Mechanism) bool {
-		return !slices.ContainsFunc(all, func(m Mechanism) bool { return !slices.Contains(achieved, m) })
-	}
 	for _, m := range []Mechanism{Files, Limits, NoNew, Seccomp} {
-		if !has(m) {
+		if !slices.Contains(achieved, m) {
 			return &MissingError{m, remedy[m]}
 		}
 	}
-	if has(Users, Processes, Network, Mounts, Root) || has(Landlock) {
-		return nil
-	}
-	return &MissingError{Landlock, "and no user namespaces: a kernel from 5.13 on has landlock (boot with lsm=landlock,…), built without cgo; user namespaces need kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0, and no AppArmor restriction on them"}
+	return nil
 }
 
+// remedy says how to get what a machine lacks.
 var remedy = map[Mechanism]string{
-	Seccomp: "a kernel with CONFIG_SECCOMP_FILTER has it; some container hosts forbid it",
-	NoNew:   "any Linux since 3.5 has it",
-	Limits:  "the hard limits of the calling process are lower than what a program needs: see ulimit -H -a",
-	Files:   "a kernel from 5.9 on has close_range",
+	Users:    "needs user.max_user_namespaces above 0, and where there are such switches kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0",
+	Landlock: "needs a kernel from 5.13 on that was booted with it (lsm=landlock,…), and a program built with CGO_ENABLED=0",
+	Caps:     "needs a program built with CGO_ENABLED=0",
+	Cgroup:   "needs a cgroup file system that can be written",
+	Seccomp:  "a kernel with CONFIG_SECCOMP_FILTER has it; some container hosts forbid it",
+	NoNew:    "any Linux since 3.5 has it",
+	Limits:   "the hard limits of the calling process are lower than what a program needs: see ulimit -H -a",
+	Files:    "a kernel from 5.9 on has close_range",
 }
+
+// Remedy says how to get a mechanism that this machine lacks; "" if there is nothing to say.
+func Remedy(m Mechanism) string { return remedy[m] }
 
 // MissingError says which mechanism there is not, and how to get it.
 type MissingError struct {

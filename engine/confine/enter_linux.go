@@ -27,6 +27,9 @@ func Enter(args []string) (*os.File, []Mechanism, error) {
 	if t, err := unix.GetsockoptInt(socketFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_STREAM {
 		return nil, nil, errors.New("confine: there is no socket to a supervisor: this program is started by callgate, not by hand")
 	}
+	if !slices.Contains(without, Hosts) {
+		unix.Sethostname([]byte("worker")) // whose host this is, is nobody's business here
+	}
 	var achieved []Mechanism
 	for _, step := range []struct {
 		m  Mechanism

@@ -1,0 +1,285 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) {
+	if os.Args[0] == probeName {
+		beProbed()
+	}
+	os.Exit(m.Run())
+}
+
+// underRace says that the race detector is on, which needs cgo.
+var underRace bool
+
+// aim makes what probes are aimed at.
+func aim(t *testing.T) target {
+	t.Helper()
+	at := target{Parent: os.Getpid(), Socket: fmt.Sprintf("callgate-probe-%d", os.Getpid()), Key: 0x43470000 + os.Getpid()&0xffff}
+	// Not by package net, for with it the test would have cgo.
+	listen := func(family int, at unix.Sockaddr) int {
+		fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			t.Cleanup(func() { unix.Close(fd) })
+			if err = unix.Bind(fd, at); err == nil {
+				err = unix.Listen(fd, 1000)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fd
+	}
+	name, err := unix.Getsockname(listen(unix.AF_INET, loopback(0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Port = name.(*unix.SockaddrInet4).Port
+	listen(unix.AF_UNIX, &unix.SockaddrUnix{Name: "@" + at.Socket})
+	if at.Host, err = os.Hostname(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.CreateTemp(t.TempDir(), "open")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	at.Open = 200
+	if err := unix.Dup3(int(f.Fd()), at.Open, 0); err != nil { // as a careless host leaves it
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(at.Open) })
+	id, _, errno := syscall.Syscall(unix.SYS_SHMGET, uintptr(at.Key), 1, unix.IPC_CREAT|0o666)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	t.Cleanup(func() { syscall.Syscall(unix.SYS_SHMCTL, id, unix.IPC_RMID, 0) })
+	return at
+}
+
+// attempt starts a worker and lets it try one probe. stopped says how that was stopped, "" if it was not.
+func attempt(t *testing.T, name string, at target, without ...Mechanism) (stopped string, achieved []Mechanism) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	budget := Budget{Memory: 400 << 20, Seconds: 60}
+	if name == "4 seconds of CPU" {
+		budget.Seconds = 1
+	}
+	c, err := Start(Options{Path: self, Name: probeName, Budget: budget, Without: without})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Kill()
+	in := bufio.NewReader(c.Socket)
+	line, err := in.ReadString('\n')
+	if err != nil {
+		c.Kill()
+		t.Fatalf("%s without %v: no hello: %v, %s", name, without, err, c.Ended())
+	}
+	achieved = slices.Clone(c.Achieved)
+	for _, m := range strings.Fields(line) {
+		achieved = append(achieved, Mechanism(m))
+	}
+	fmt.Fprintf(c.Socket, "%s\n%s", name, at)
+	line, err = in.ReadString('\n')
+	if err == nil {
+		line = strings.TrimSpace(line)
+		stopped, _ = strings.CutPrefix(line, "did")
+	} else {
+		<-c.done
+		stopped = c.Ended()
+	}
+	if name == "execute a file" && err == io.EOF && stopped == "exit status 0" {
+		stopped = "" // it was executed
+	}
+	if name == "outlive its end" && stopped == "" {
+		c.Kill()
+		left := ours(t)
+		if len(left) == 0 {
+			return "killed with it", achieved
+		}
+		for _, pid := range left {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+	return stopped, achieved
+}
+
+// ours returns the processes that are workers of these tests.
+func ours(t *testing.T) (pids []int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && strings.HasPrefix(string(b), probeName+"\x00") {
+			pid, _ := strconv.Atoi(strings.Split(f, "/")[2])
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// skipUnlessConfined skips where a worker cannot be confined at all, and says why.
+func skipUnlessConfined(t *testing.T) []Mechanism {
+	t.Helper()
+	if underRace {
+		t.Skip("the race detector needs cgo, with which not every thread can be confined: the plain run tests this")
+	}
+	_, achieved := attempt(t, "rest", target{Socket: "x", Host: "x"})
+	if err := Enough(achieved); err != nil {
+		t.Skip(err)
+	}
+	return achieved
+}
+
+// TestNoProbeSucceeds lets a worker that is as confined as it can be here try everything, and one that the machine gives less.
+func TestNoProbeSucceeds(t *testing.T) {
+	full := skipUnlessConfined(t)
+	t.Logf("as user %d, with %v", os.Getuid(), full)
+	at := aim(t)
+	for _, machine := range []struct {
+		name    string
+		without []Mechanism
+		known   []string // what is not stopped there
+	}{
+		{"with everything", nil, nil},
+		{"without user namespaces", []Mechanism{Users}, []string{"start 500 threads"}},
+		{"without landlock", []Mechanism{Landlock}, nil},
+		{"without both", []Mechanism{Users, Landlock}, []string{"start 500 threads"}},
+		{"without cgroups", []Mechanism{Cgroup}, nil},
+	} {
+		t.Run(machine.name, func(t *testing.T) {
+			if testing.Short() && machine.without != nil {
+				t.Skip("starts a worker for each probe")
+			}
+			reasons := map[string][]string{}
+			for _, p := range probes {
+				stopped, achieved := attempt(t, p.name, at, machine.without...)
+				if slices.Contains(machine.known, p.name) {
+					continue
+				}
+				if err := Enough(achieved); err != nil {
+					t.Fatal(err)
+				}
+				if stopped == "" {
+					t.Errorf("a worker could %s", p.name)
+				}
+				reasons[stopped] = append(reasons[stopped], p.name)
+			}
+			for how, names := range reasons {
+				t.Logf("%s: %s", how, strings.Join(names, ", "))
+			}
+		})
+	}
+	if left := ours(t); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+}
+
+// TestNoMechanismIsDecoration leaves each mechanism out in turn, and shows which probes only it had stopped: among all the
+// others, and in the lines behind them.
+func TestNoMechanismIsDecoration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some thousand workers")
+	}
+	full := skipUnlessConfined(t)
+	if !slices.Contains(full, Users) || !slices.Contains(full, Landlock) {
+		t.Skip("this machine lacks mechanisms: what each stops cannot be shown")
+	}
+	at := aim(t)
+	stops := map[Mechanism][]string{}
+	for _, base := range [][]Mechanism{{}, {Seccomp}, {Seccomp, Landlock, Root}, {Seccomp, Users}, {Seccomp, Caps, Landlock}} {
+		held := map[string]bool{}
+		for _, p := range probes {
+			stopped, _ := attempt(t, p.name, at, base...)
+			held[p.name] = stopped != ""
+		}
+		for _, m := range full {
+			if slices.Contains(base, m) || m == Mounts && !slices.Contains(base, Root) { // the empty root needs it
+				continue
+			}
+			if slices.Contains(base, Users) && slices.ContainsFunc(namespaces, func(n struct {
+				m    Mechanism
+				flag uintptr
+			}) bool {
+				return n.m == m
+			}) {
+				continue
+			}
+			for _, p := range probes {
+				if !held[p.name] || slices.Contains(stops[m], p.name) {
+					continue
+				}
+				if stopped, _ := attempt(t, p.name, at, append(slices.Clone(base), m)...); stopped == "" {
+					stops[m] = append(stops[m], p.name)
+				}
+			}
+		}
+	}
+	for _, m := range full {
+		t.Logf("%-18s %s", m, strings.Join(stops[m], ", "))
+		if len(stops[m]) == 0 && m != NoNew && m != Mounts {
+			t.Errorf("%s stops no probe", m)
+		}
+	}
+	if _, achieved := attempt(t, "rest", at, NoNew); slices.Contains(achieved, Seccomp) {
+		t.Error("seccomp can be had without no-new-privileges: is that needed?")
+	}
+}
+
+// TestAsAnOrdinaryUser runs the probes again as nobody.
+func TestAsAnOrdinaryUser(t *testing.T) {
+	skipUnlessConfined(t)
+	if os.Getuid() != 0 || testing.Short() {
+		t.Skip("this is an ordinary user, or there is no time")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "confine") // which others can enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "confine.test")
+	if err := os.WriteFile(path, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "-test.run=^TestNoProbeSucceeds$", "-test.v")
+	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=/tmp", "HOME=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Args[0] == probeName {
+	if strings.HasPrefix(os.Args[0], probeName) {
 		beProbed()
 	}
 	os.Exit(m.Run())
@@ -84,7 +84,7 @@ func attempt(t *testing.T, name string, at target, without ...Mechanism) (stoppe
 	if name == "4 seconds of CPU" {
 		budget.Seconds = 1
 	}
-	c, err := Start(Options{Path: self, Name: probeName, Budget: budget, Without: without})
+	c, err := Start(Options{Path: self, Name: childName(), Budget: budget, Without: without})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,10 @@ func attempt(t *testing.T, name string, at target, without ...Mechanism) (stoppe
 	return stopped, achieved
 }
 
-// ours returns the processes that are workers of these tests.
+// childName is what the workers of this process are called.
+func childName() string { return fmt.Sprintf("%s-%d", probeName, os.Getpid()) }
+
+// ours returns the processes that are workers of this one.
 func ours(t *testing.T) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -132,7 +135,7 @@ func ours(t *testing.T) (pids []int) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if b, err := os.ReadFile(f); err == nil && strings.HasPrefix(string(b), probeName+"\x00") {
+		if b, err := os.ReadFile(f); err == nil && strings.HasPrefix(string(b), childName()+"\x00") {
 			pid, _ := strconv.Atoi(strings.Split(f, "/")[2])
 			pids = append(pids, pid)
 		}
@@ -209,7 +212,7 @@ func TestNoMechanismIsDecoration(t *testing.T) {
 	}
 	at := aim(t)
 	stops := map[Mechanism][]string{}
-	for _, base := range [][]Mechanism{{}, {Seccomp}, {Seccomp, Landlock, Root}, {Seccomp, Users}, {Seccomp, Caps, Landlock}} {
+	for _, base := range [][]Mechanism{{}, {Limits}, {Seccomp}, {Seccomp, Landlock, Root}, {Seccomp, Users}, {Seccomp, Caps, Landlock}} {
 		held := map[string]bool{}
 		for _, p := range probes {
 			stopped, _ := attempt(t, p.name, at, base...)

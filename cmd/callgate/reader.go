@@ -19,7 +19,9 @@ func (c *command) reader(b *bound, events []journal.Event) policies.Principal {
 	} else {
 		var problems []spec.Problem
 		if host, problems = spec.FindHost("."); spec.Fatal(problems) {
-			return policies.Principal{} // who that is, is not known
+			c.tell(problems)
+			c.say("who is at the terminal is not known: what is not for everybody is hidden")
+			return policies.Principal{}
 		}
 	}
 	if host == nil {

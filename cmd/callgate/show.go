@@ -19,22 +19,33 @@ func (c *command) showVerb() *cobra.Command {
 	var raw bool
 	var call string
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show a run again, or one call of it",
+		Use: "show ID", Short: "Show a run again, one call of it, or its flow of data",
 		Long: `Show a run again: each call once, with what became of it. The beginning of an ID will do if no other run has it. With --call, all
 that is known of one call: its arguments, their labels and where they came from, the rules that fired, the approvals, the result.
+
+With --graph, a picture of how data flowed between the calls, in SVG, DOT or Mermaid: from inputs and results into arguments, to the model and to
+the user; colour and dashes say how far the data was trusted, a cross where a rule stopped it, and which.
 
 Whoever is at the terminal sees what they may read by its labels; the names of the readers stand in place of the rest.`,
 		Example: `  callgate runs show 20261201-100000123-k7q2m9xw4d --state ./state
   callgate runs show 20261201 --call 3.2
-  callgate runs show 20261201 --json`,
-		Args: arguments(1, 1, "the ID of a run"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if raw && (!f.json || call != "") {
-				return usage("", "runs show: --raw goes with --json, and without --call")
-			}
-			return c.show(cmd.Context(), args[0], call, raw, f)
-		},
+  callgate runs show 20261201 --json
+  callgate runs show 20261201 --graph > flow.svg
+  callgate runs show 20261201 --graph dot | dot -Tpdf > flow.pdf`,
 		ValidArgsFunction: c.completeRuns(&f, 1),
+	}
+	graph := graphFlag(cmd)
+	one := arguments(1, 1, "the ID of a run")
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return one(cmd, graphFormat(graph, args)) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		args = graphFormat(graph, args)
+		switch {
+		case raw && (!f.json || call != ""):
+			return usage("", "runs show: --raw goes with --json, and without --call")
+		case graph.value != "" && (f.json || call != ""):
+			return usage("", "runs show: --graph goes without --json and --call")
+		}
+		return c.show(cmd.Context(), args[0], call, graph.value, raw, f)
 	}
 	f.add(cmd, "write the run's events as JSON lines, or what is known of the call")
 	cmd.Flags().StringVar(&call, "call", "", "show this call alone, by its `id`")
@@ -110,7 +121,7 @@ func (c *command) choose(p *pastRun, raw bool) []journal.Event {
 	return p.readable
 }
 
-func (c *command) show(ctx context.Context, id, call string, raw bool, f runsFlags) error {
+func (c *command) show(ctx context.Context, id, call, graph string, raw bool, f runsFlags) error {
 	p, err := c.pastRun(ctx, f.state, id)
 	if err != nil {
 		return err
@@ -118,6 +129,8 @@ func (c *command) show(ctx context.Context, id, call string, raw bool, f runsFla
 	switch {
 	case call != "":
 		err = c.showCall(ctx, p, call, f.json)
+	case graph != "":
+		err = c.graph(p, graph)
 	case f.json:
 		err = journal.Export(c.stdout, c.choose(p, raw))
 	default:

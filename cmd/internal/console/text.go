@@ -47,6 +47,10 @@ func Clean(s string) string {
 	return string(b)
 }
 
+// Line is [Clean] for a text on one line: line ends and tabs are escaped too, and in a word that mixes letters of Latin with those of
+// another script, the others.
+func Line(s string) string { return Look{Wide: true}.line(s, 0) }
+
 // blanks are letters and symbols that look like nothing.
 const blanks = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 

@@ -125,7 +125,7 @@ func (c *command) explain(ctx context.Context, run, call string, f explainFlags)
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
 	}
-	out, err := explained(ctx, events, call, c.reader(b, events).MayRead, b)
+	out, err := explained(ctx, events, call, c.readers(b)(events).MayRead, b)
 	if err != nil {
 		return err
 	}

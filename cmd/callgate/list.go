@@ -79,7 +79,7 @@ func (c *command) list(ctx context.Context, f runsFlags, pick *filter, limit int
 // picked calls each for the runs that fit, newest first, at most limit of them (0: all), as they are found. Before, it calls begin with those
 // that may fit.
 func picked(ctx context.Context, store journal.Store, pick *filter, limit int, p *looking, begin func([]journal.RunInfo), each func(listed) error) error {
-	runs, err := store.Runs(ctx, 0)
+	runs, err := runsIn(ctx, store)
 	if err != nil {
 		return err
 	}

@@ -301,7 +301,7 @@ func (c *command) request(ctx context.Context, run, call, agent, state string) (
 		return noCall(events, call)
 	}
 	r := past[at].Request
-	if !c.reader(b, events).MayRead(everything(r)) {
+	if !c.readers(b)(events).MayRead(everything(r)) {
 		return fmt.Errorf("call %s: some of its arguments are not for whoever is at the terminal", call)
 	}
 	for _, n := range past[at].Notes {

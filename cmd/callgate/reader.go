@@ -10,9 +10,10 @@ import (
 	"callgate/spec"
 )
 
-// reader is who reads a run: who is at the terminal, by the host that is bound or else callgate.yaml here or above; without one, the run's own
+// readers returns who reads a run: who is at the terminal, by the host that is bound or else callgate.yaml here or above; without one, the run's own
 // principal, as whoever has the journal and no host is alone with it. Whom nobody knows is nobody, and reads what is public.
-func (c *command) reader(b *bound, events []journal.Event) policies.Principal {
+func (c *command) readers(b *bound) func([]journal.Event) policies.Principal {
+	nobody := func([]journal.Event) policies.Principal { return policies.Principal{} }
 	var host *spec.Host
 	if b != nil {
 		host = b.host
@@ -21,19 +22,19 @@ func (c *command) reader(b *bound, events []journal.Event) policies.Principal {
 		if host, problems = spec.FindHost("."); spec.Fatal(problems) {
 			c.tell(problems)
 			c.say("who is at the terminal is not known: what is not for everybody is hidden")
-			return policies.Principal{}
+			return nobody
 		}
 	}
 	if host == nil {
-		return principalOf(events)
+		return principalOf
 	}
 	who, err := c.person(host, "")
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		c.say(first + ": what is not for everybody is hidden")
-		return policies.Principal{}
+		return nobody
 	}
-	return who
+	return func([]journal.Event) policies.Principal { return who }
 }
 
 // hiding is the mark that stands in place of what is labelled l, or "" if it may be read.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ func (c *command) runsVerb() *cobra.Command {
 	cmd.Long = `List runs of the past, and show one again, from the journal in a state folder: the one that --state names, that of
 callgate.yaml in this folder or above it, or else $XDG_STATE_HOME/callgate (~/.local/state/callgate).`
 	cmd.Example = "  callgate runs list --state ./state\n  callgate runs show 20261201-100000123-k7q2m9xw4d --state ./state"
-	cmd.AddCommand(c.listVerb(), c.showVerb())
+	cmd.AddCommand(c.listVerb(), c.showVerb(), c.watchVerb(), c.exportVerb())
 	return cmd
 }
 
@@ -37,6 +38,12 @@ func verify(events []journal.Event, run journal.RunInfo) error {
 		return journal.Verify(events)
 	}
 	return journal.VerifyWhole(events, run.Head)
+}
+
+// runsIn returns the runs of a store, newest first; what people answered to asks is no run of an agent.
+func runsIn(ctx context.Context, store journal.Store) ([]journal.RunInfo, error) {
+	runs, err := store.Runs(ctx, 0)
+	return slices.DeleteFunc(runs, func(r journal.RunInfo) bool { return r.ID == journal.DeskRun }), err
 }
 
 // find returns the run of an ID, or of its beginning.

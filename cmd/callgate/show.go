@@ -74,20 +74,25 @@ func (c *command) pastRun(ctx context.Context, state, id string) (_ *pastRun, er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	runs, err := store.Runs(ctx, 0)
+	runs, err := runsIn(ctx, store)
 	if err != nil {
 		return nil, err
 	}
 	if id, err = find(runs, id, dir); err != nil {
 		return nil, err
 	}
-	run := runs[slices.IndexFunc(runs, func(r journal.RunInfo) bool { return r.ID == id })]
+	return readRun(ctx, store, runs[slices.IndexFunc(runs, func(r journal.RunInfo) bool { return r.ID == id })], c.readers(nil))
+}
+
+// readRun reads a run for whom reads says who reads it.
+func readRun(ctx context.Context, store journal.Store, run journal.RunInfo, reads func([]journal.Event) policies.Principal) (*pastRun, error) {
 	p := new(pastRun)
-	if p.events, err = store.Read(ctx, id, 1); err != nil {
+	var err error
+	if p.events, err = store.Read(ctx, run.ID, 1); err != nil {
 		return nil, err
 	}
 	p.altered = verify(p.events, run)
-	p.who = c.reader(nil, p.events)
+	p.who = reads(p.events)
 	reader := journal.NewReader(p.who.MayRead)
 	for _, e := range p.events {
 		shown, hidden, err := reader.Event(e)
@@ -102,23 +107,15 @@ func (c *command) pastRun(ctx context.Context, state, id string) (_ *pastRun, er
 	return p, nil
 }
 
-// choose returns the events as they are stored or as they may be read, and says what follows from it.
-func (c *command) choose(p *pastRun, raw bool) []journal.Event {
-	who := p.who.Sub
-	if who == "" {
-		who = "who has no name"
-	}
+// tellHidden says what follows from events that are not for who is at the terminal.
+func (c *command) tellHidden(hidden int, raw bool) {
 	switch {
-	case p.hidden == 0:
+	case hidden == 0:
 	case raw:
-		c.say(fmt.Sprintf("%d events hold what is not for %s", p.hidden, who))
+		c.say(fmt.Sprintf("what is written holds what is not for whoever is at the terminal, in %d events", hidden))
 	default:
-		c.say(fmt.Sprintf("%d events hold what is not for %s, and are not whole: the chain can only be verified on the events as they are stored, which --raw writes", p.hidden, who))
+		c.say(fmt.Sprintf("%d events are not whole, since they hold what is not for whoever is at the terminal: the chain can only be verified on the events as they are stored, which --raw writes", hidden))
 	}
-	if raw {
-		return p.events
-	}
-	return p.readable
 }
 
 func (c *command) show(ctx context.Context, id, call, graph string, raw bool, f runsFlags) error {
@@ -132,9 +129,14 @@ func (c *command) show(ctx context.Context, id, call, graph string, raw bool, f 
 	case graph != "":
 		err = c.graph(p, graph)
 	case f.json:
-		err = journal.Export(c.stdout, c.choose(p, raw))
+		events := p.readable
+		if raw {
+			events = p.events
+		}
+		c.tellHidden(p.hidden, raw)
+		err = journal.Export(c.stdout, events)
 	default:
-		t := console.NewTimeline(c.stdout, console.Options{Look: console.LookOf(c.stdout, c.getenv), Reads: p.who.MayRead})
+		t := console.NewTimeline(c.stdout, console.Options{Look: console.LookOf(c.stdout, c.getenv), MayRead: p.who.MayRead})
 		for _, e := range p.readable {
 			t.Event(e)
 		}
@@ -167,7 +169,7 @@ func (c *command) completeRuns(f *runsFlags, most int) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		defer store.Close()
-		runs, err := store.Runs(cmd.Context(), 0)
+		runs, err := runsIn(cmd.Context(), store)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

@@ -27,8 +27,8 @@ import (
 type Options struct {
 	Look Look
 
-	// Reads says what who looks may read; nil: what the run's principal may.
-	Reads func(label.Label) bool
+	// MayRead says what who looks may read; nil: what the run's principal may.
+	MayRead func(label.Label) bool
 
 	// Next says, for a run that waits, what to type in order to go on with it; "" says nothing.
 	Next string
@@ -71,7 +71,7 @@ type stop struct{ call, tool, rules, why string }
 // NewTimeline returns a timeline that writes to w.
 func NewTimeline(w io.Writer, o Options) *Timeline {
 	return &Timeline{
-		w: w, opts: o, view: view{Look: o.Look, mayRead: o.Reads, origins: map[label.Source]label.Trust{}},
+		w: w, opts: o, view: view{Look: o.Look, mayRead: o.MayRead, origins: map[label.Source]label.Trust{}},
 		pending: map[string]*journal.DecisionMade{}, done: map[string]int{},
 	}
 }
@@ -88,6 +88,12 @@ func (t *Timeline) Close() error {
 		t.entry(id, bad, "unknown", t.line(tool, maxName)+": started, and no result is recorded: it may have had its effect", "")
 	}
 	t.begun = nil
+	return t.err
+}
+
+// Flush writes what was held back in case more of the kind comes, and returns the first error so far.
+func (t *Timeline) Flush() error {
+	t.flush()
 	return t.err
 }
 
@@ -183,7 +189,7 @@ func (t *Timeline) note(mark, text string) {
 // runStarted writes who acts for whom under what.
 func (t *Timeline) runStarted(e journal.Event, r journal.RunStarted) {
 	t.principal, t.mode = r.Principal.Sub, r.Mode
-	if t.opts.Reads == nil {
+	if t.opts.MayRead == nil {
 		t.mayRead = r.Principal.MayRead
 	}
 	t.head(strong, "run", t.line(e.Run, maxName))

@@ -60,6 +60,9 @@ func (l *List) Line(r journal.RunInfo, calls []string) error {
 	line := pad(l.look.line(r.ID, maxName), l.ids) + "  " + pad(began, width) + "  " +
 		l.look.paint(tone, pad(l.look.line(r.Status, maxName), l.statuses)) + "  " + pad(l.look.line(r.Agent, maxName), l.agents) + "  " +
 		l.look.paint(quiet, pad(events(r), l.events)) + "  " + pad(took, len("12.345s"))
+	if r.Status == journal.StatusRunning && r.Holder == nil && !l.now.IsZero() {
+		line += "  " + l.look.paint(bad, "nobody is at it")
+	}
 	if len(calls) > 0 {
 		line += "  " + l.calls(calls)
 	}

@@ -30,7 +30,7 @@ type filter struct {
 	tools, effects, decisions, rules []string
 	labels                           []labelTerm // of anything in the run, if nothing else is said of the call
 
-	needles [][]byte // each is in some event of every run that fits
+	needles [][][]byte // one of each is in some event of every run that fits
 }
 
 // add adds the flags of a filter.
@@ -54,13 +54,13 @@ func (f *filter) prepare() {
 	need := func(lists ...[]string) {
 		for _, list := range lists {
 			if len(list) == 1 && !strings.Contains(list[0], "*") {
-				f.needles = append(f.needles, encoded(list[0]))
+				f.needles = append(f.needles, [][]byte{encoded(list[0])})
 			}
 		}
 	}
 	need(f.persons, f.tools, f.effects, f.decisions, f.rules)
 	if len(f.labels) == 1 {
-		f.needles = append(f.needles, f.labels[0].needle())
+		f.needles = append(f.needles, f.labels[0].needles())
 	}
 }
 
@@ -90,7 +90,7 @@ func (f *filter) calls() bool {
 // events reports whether the events of a run fit, and names the calls that do. What was redacted fits nothing.
 func (f *filter) events(events []journal.Event) (calls []string, ok bool, err error) {
 	for _, n := range f.needles {
-		if !slices.ContainsFunc(events, func(e journal.Event) bool { return bytes.Contains(e.Payload, n) }) {
+		if !slices.ContainsFunc(events, func(e journal.Event) bool { return has(e, n) }) {
 			return nil, false, nil
 		}
 	}
@@ -136,6 +136,11 @@ func (f *filter) events(events []journal.Event) (calls []string, ok bool, err er
 		}
 	}
 	return calls, ok || len(calls) > 0, nil
+}
+
+// has reports whether one of some texts is in an event's payload.
+func has(e journal.Event, needles [][]byte) bool {
+	return slices.ContainsFunc(needles, func(n []byte) bool { return bytes.Contains(e.Payload, n) })
 }
 
 // person reports whether the run was on behalf of one of the persons, or has an answer of theirs.
@@ -192,7 +197,7 @@ func (f *filter) decided(e journal.Event) (bool, error) {
 
 // labelled reports whether an event has one of the labels.
 func (f *filter) labelled(e journal.Event) (bool, error) {
-	if !slices.ContainsFunc(f.labels, func(t labelTerm) bool { return bytes.Contains(e.Payload, t.needle()) }) {
+	if !slices.ContainsFunc(f.labels, func(t labelTerm) bool { return has(e, t.needles()) }) {
 		return false, nil
 	}
 	found := false
@@ -294,17 +299,20 @@ func fits(pattern, name string) bool {
 // labelTerm is something that a label may have: a trust, a reader, a tag, a source.
 type labelTerm struct{ part, name string }
 
-// needle is in every payload with a label that fits.
-func (t labelTerm) needle() []byte {
-	switch tool, _, _ := strings.Cut(t.name, ":"); {
+// needles are texts of which one is in every payload with a label that fits: a label is always written in full.
+func (t labelTerm) needles() [][]byte {
+	tool, _, _ := strings.Cut(t.name, ":")
+	switch {
 	case t.part == "trust":
-		return append([]byte(`"trust":`), encoded(t.name)...)
+		return [][]byte{append([]byte(`"trust":`), encoded(t.name)...)}
 	case t.part == "source" && !strings.Contains(tool, "*"):
-		return append([]byte(`"tool":`), encoded(tool)...)
+		return [][]byte{append([]byte(`"tool":`), encoded(tool)...)}
 	case t.part == "reader" && !strings.Contains(t.name, "*"):
-		return encoded(t.name)
+		return [][]byte{encoded(t.name)}
+	case t.part == "tag" && !strings.Contains(t.name, "*"):
+		return [][]byte{encoded(t.name), []byte(`"tags":["*"]`)}
 	}
-	return []byte(`"trust":`) // a pattern, or a tag: a label may have every one
+	return [][]byte{[]byte(`"trust":`)}
 }
 
 // fits reports whether a label has it.

@@ -64,18 +64,19 @@ func TestFilter(t *testing.T) {
 		decision("2.1", "files.write", policies.Allow, "base.write", "write", value.StringOf("x", user)))
 	record(t, store, "r4", noon, started("quoted\"agent", "ana"),
 		decision("1.1", "files.read", policies.Allow, "base.read", "read", value.StringOf(`{"trust":"untrusted","tool":"mail.send"}`, user)), ended("failed"))
+	record(t, store, "r5", noon.Add(-100*24*time.Hour), started("old", "dan"), decision("1.1", "files.read", policies.Allow, "base.old", "read", value.StringOf("x", label.Top())))
 	for _, test := range []struct {
 		flags string
 		want  string
 	}{
-		{"", "r4 r3 r2 r1"},
+		{"", "r5 r4 r3 r2 r1"},
 		{"--agent inbox", "r2 r1"},
 		{"--agent inb* --agent books", "r3 r2 r1"},
 		{"--agent inbo", ""},
-		{"--status denied --status running", "r3 r1"},
+		{"--status denied --status running", "r5 r3 r1"},
 		{"--since 2h", "r4 r3 r2"},
 		{"--since 1h59m", "r4 r3"},
-		{"--until 2h", "r1"},
+		{"--until 2h", "r5 r1"},
 		{"--since 3d --until 1d", "r1"},
 		{"--since 2w", "r4 r3 r2 r1"},
 		{"--since 2026-12-01T12:00:00Z", "r4"},
@@ -90,12 +91,14 @@ func TestFilter(t *testing.T) {
 		{"--effect egress --effect write", "r3(2.1) r2(1.1) r1(1.2)"},
 		{"--decision ask", "r2(1.1)"},
 		{"--rule mail.colleague", "r2(1.1)"},
-		{"--rule base.*", "r4(1.1) r3(2.1) r1(1.1)"},
-		{"--label untrusted", "r1(1.1,1.2)"},
+		{"--rule base.*", "r5(1.1) r4(1.1) r3(2.1) r1(1.1)"},
+		{"--label untrusted", "r5(1.1) r1(1.1,1.2)"},
 		{"--label untrusted --tool mail.send", "r1(1.2)"},
 		{"--label reader=ana", "r1(1.1,1.2)"},
 		{"--label reader=a*", "r1(1.1,1.2)"},
-		{"--label tag=pii --decision allow", "r1(1.1)"},
+		{"--label tag=pii --decision allow", "r5(1.1) r1(1.1)"},
+		{"--label tag=p*", "r5(1.1) r1(1.1,1.2)"},
+		{"--label tag=other", "r5(1.1)"},
 		{"--label source=mail.read", "r1(1.1,1.2)"},
 		{"--label source=mail.read:4.eml", "r1(1.1,1.2)"},
 		{"--label source=*:body", "r1(1.1,1.2)"},

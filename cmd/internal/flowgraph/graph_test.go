@@ -339,3 +339,29 @@ func TestLayout(t *testing.T) {
 		}
 	}
 }
+
+// A call that waited and was decided again is one box, with the story of its approval.
+func TestDecidedAgain(t *testing.T) {
+	asks := policies.Decision{Effect: policies.Ask, Approvals: []policies.Approval{{Ask: "payments.large", Args: []string{"iban"}}}}
+	answer := func(verdict, by string) journal.Entry {
+		return journal.Entry{Type: journal.Approved, Call: "1.1", Payload: journal.ApprovalGiven{Ask: "payments.large", Verdict: verdict, By: by}}
+	}
+	pay := decided("1.1", policies.KindTool, "payments.pay", asks, arg("iban", "DE98", vendor))
+	g := New(recorded(t, []journal.Entry{
+		{Type: journal.RunStart, Payload: journal.RunStarted{}}, {Type: journal.TurnStart, Payload: journal.TurnStarted{Turn: 1, Author: turn1}},
+		pay, answer("waiting", ""), pay, answer("approved", "bob"), {Type: journal.CallStart, Call: "1.1", Payload: journal.CallStarted{Tool: "payments.pay"}},
+		gave("1.1", "payments.pay", value.StringOf("paid", vendor)),
+	}), may)
+	var boxes []*node
+	for _, n := range g.nodes {
+		if n.kind == call {
+			boxes = append(boxes, n)
+		}
+	}
+	if len(boxes) != 1 || boxes[0].state != done || len(boxes[0].rows) != 1 {
+		t.Fatalf("got %+v, want one box that is done", boxes)
+	}
+	if tip := boxes[0].full(); !strings.Contains(tip, "payments.large waiting\npayments.large approved by bob") {
+		t.Errorf("the story is not told: %s", tip)
+	}
+}

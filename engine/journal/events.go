@@ -20,12 +20,34 @@ type RunStarted struct {
 	Tools     []string           `json:"tools"`
 	Inputs    []Input            `json:"inputs"`
 	Limits    map[string]int64   `json:"limits,omitempty"`
+
+	// What a run that is gone on with is held against, and is gone on with by.
+	Schemas map[string]string `json:"schemas,omitempty"` // per tool, a digest of all that is declared of it
+	Context *label.Label      `json:"context,omitempty"` // of what the session's model was shown before its first program
+	From    *Origin           `json:"from,omitempty"`    // nil: the agent was not loaded from files
+}
+
+// Origin is where the files of a run's agent are: absolute paths.
+type Origin struct {
+	Agent    string `json:"agent"`
+	Policies string `json:"policies,omitempty"` // folder that was named in place of the agent's; "" if none was
+}
+
+// RunResumed says that the run was gone on with: what stands before it happened in another process. A call that
+// waited, and how its program and the run ended because of it, do not count any more; see [Current].
+type RunResumed struct {
+	By      string   `json:"by"`                // whoever went on with it
+	Process string   `json:"process"`           // that does it
+	After   string   `json:"after"`             // the last call whose events had been met again; "" if there was none
+	Events  int      `json:"events"`            // how many events were gone through
+	Changed []string `json:"changed,omitempty"` // what is not as it was when the run began, in words
 }
 
 // Input is one named value that the run was given.
 type Input struct {
 	Name  string      `json:"name"`
 	Value value.Value `json:"value"`
+	Typed bool        `json:"typed,omitempty"` // by a person
 }
 
 // TurnStarted says that a program begins.
@@ -79,7 +101,8 @@ type PoliciesReloaded struct {
 // result may have had its effect.
 type CallStarted struct {
 	Tool string `json:"tool"`
-	Key  string `json:"key"` // idempotency key
+	Key  string `json:"key"`           // idempotency key
+	Try  int    `json:"try,omitempty"` // from 2, if it was begun before and nothing is known of what came of it; else 0
 }
 
 // CallEnded is what came of a call that was allowed.
@@ -88,6 +111,7 @@ type CallEnded struct {
 	Value    *value.Value  `json:"value,omitempty"` // labelled, as the program got it
 	Code     string        `json:"code,omitempty"`  // of an error
 	Text     string        `json:"text,omitempty"`  // of an error
+	Told     string        `json:"told,omitempty"`  // what the program was told of an error, if that is not Text
 	Label    label.Label   `json:"label"`           // of the outcome
 	Duration time.Duration `json:"duration"`
 }
@@ -182,6 +206,7 @@ type ProgramEnded struct {
 	Calls    int              `json:"calls"`
 	Duration time.Duration    `json:"duration"`
 	Permits  map[string]int64 `json:"permits,omitempty"` // pure builtins permitted, by name
+	Looks    int64            `json:"looks,omitempty"`   // at clock and cancellation until one of them ended it; 0: neither did
 	Rises    []FloorRaised    `json:"rises,omitempty"`
 }
 

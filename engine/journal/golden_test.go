@@ -34,7 +34,7 @@ func golden() []Entry {
 		{RunStart, "", RunStarted{
 			Language: "1", Agent: "inbox", Digest: "sha256:00", Principal: policies.Principal{Sub: "ana", Groups: []string{"finance"}},
 			Mode: "react", Revision: "sha256:01", Tools: []string{"bank.pay", "mail.read"}, Limits: map[string]int64{"steps": 5_000_000},
-			Inputs: []Input{{"task", value.StringOf("pay what agrees", label.New(label.User, label.Only("ana"), nil, label.Source{Tool: "prompt"}))}},
+			Inputs: []Input{{Name: "task", Typed: true, Value: value.StringOf("pay what agrees", label.New(label.User, label.Only("ana"), nil, label.Source{Tool: "prompt"}))}},
 		}},
 		{TurnStart, "", TurnStarted{Turn: 1, File: "turn1.star", Program: "bank.pay(order = 1)\n", Author: label.New(label.User, label.Only("ana"), nil)}},
 		{ModelReply, "", ModelReplied{Turn: 1, Provider: "recorded", Model: "m", Text: "I pay.", Context: label.New(label.User, label.Only("ana"), nil), Tokens: [2]int64{100, 7}}},
@@ -60,6 +60,7 @@ func golden() []Entry {
 		{Endorsed, "1.2", EndorsementMade{Kind: "endorse", Type: "bool", Bits: 1, Left: 63, From: mailLabel, To: label.New(label.Internal, label.Only("ana"), nil), Why: "amounts agree"}},
 		{Observation, "1.3", Observed{Name: "mail", Shown: true, Text: "Dear all", Label: mailLabel, Context: mailLabel, Rules: []string{"observe.reveal"}}},
 		{ProgramEnd, "", ProgramEnded{Turn: 1, Status: "ok", Label: label.Bottom(), Floor: label.Bottom(), Steps: 42, Peak: 4096, Calls: 3, Duration: time.Second, Permits: map[string]int64{"len": 2}}},
+		{Resumed, "", RunResumed{By: "ana", Process: "4711", After: "1.3", Events: 11, Changed: []string{"policies"}}},
 		{RunEnd, "", RunEnded{Status: StatusDone, Answer: &answer, Counts: map[string]int{"allowed": 1, "asked": 1}}},
 	}
 }

@@ -2,7 +2,7 @@
 // source of the console's picture, of explanations, and of replay.
 //
 // [Begin] starts a run in a [Store] and gives its [Run], which appends events in
-// order. Each event is chained to the one before by the digest of its salted payload,
+// order; [Retrace] goes over one that was broken off, with what is recorded in place of the world, and on from there. Each event is chained to the one before by the digest of its salted payload,
 // so that a removed, altered or reordered event is found ([Verify]) and a payload can
 // still be redacted ([Event.Redact]). [Open] gives the SQLite store, [NewMemory] one that
 // forgets; [Export] and [Import] are JSON lines.
@@ -45,6 +45,7 @@ const (
 	ProgramEnd  Type = "program.end"   // ProgramEnded
 	Reloaded    Type = "policy.reload" // PoliciesReloaded
 	RunEnd      Type = "run.end"       // RunEnded
+	Resumed     Type = "run.resume"    // RunResumed
 )
 
 // payloads has the payload's Go type for each type of event.
@@ -62,6 +63,7 @@ var payloads = map[Type]reflect.Type{
 	ProgramEnd:  reflect.TypeFor[ProgramEnded](),
 	Reloaded:    reflect.TypeFor[PoliciesReloaded](),
 	RunEnd:      reflect.TypeFor[RunEnded](),
+	Resumed:     reflect.TypeFor[RunResumed](),
 }
 
 // Event is one entry of a run's journal. Events are read-only.

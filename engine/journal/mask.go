@@ -14,6 +14,12 @@ import (
 // SecretTag is the tag of what never arrives in a journal.
 const SecretTag = "secret"
 
+const maskPrefix = "masked:"
+
+// Masked reports whether a value that was read from a journal has parts that are not there, because they are secret: Run.Append has put something in
+// their place.
+func Masked(v value.Value) bool { return v.Deep().HasTag(SecretTag) }
+
 // masker puts digests in the place of secret data. The digests are keyed by a random key
 // that is never stored, so that they show within one process's part of a run that two secrets are
 // equal, and nothing else.
@@ -38,7 +44,7 @@ type maskable interface {
 func (m *masker) digest(data []byte) string {
 	h := hmac.New(sha256.New, m.key[:])
 	h.Write(data)
-	return "masked:" + hex.EncodeToString(h.Sum(nil)[:16])
+	return maskPrefix + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // hides reports whether what is labelled l is masked.
@@ -146,7 +152,7 @@ func (p CallEnded) masked(m *masker) any {
 		v := m.value(*p.Value)
 		p.Value = &v
 	}
-	p.Text = m.text(p.Text, p.Label)
+	p.Text, p.Told = m.text(p.Text, p.Label), m.text(p.Told, p.Label)
 	return p
 }
 

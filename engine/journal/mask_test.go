@@ -19,7 +19,7 @@ func withSecrets() map[Type]any {
 	leaf := value.StringOf(hidden, secret)
 	dict := value.DictOf(label.Bottom(), value.Field{Name: "user", Of: value.StringOf("ana", label.Bottom())}, value.Field{Name: "password", Of: leaf})
 	return map[Type]any{
-		RunStart:   RunStarted{Inputs: []Input{{"password", leaf}}},
+		RunStart:   RunStarted{Inputs: []Input{{Name: "password", Value: leaf}}},
 		TurnStart:  TurnStarted{Program: "x = '" + hidden + "'", Author: secret},
 		ModelReply: ModelReplied{Text: hidden, Context: secret},
 		Decided: DecisionMade{
@@ -29,7 +29,7 @@ func withSecrets() map[Type]any {
 				Approvals: []policies.Approval{{Ask: "login.ask", Message: hidden}},
 			},
 		},
-		CallResult:  CallEnded{Value: &dict, Text: "wrong password " + hidden, Label: secret},
+		CallResult:  CallEnded{Value: &dict, Text: "wrong password " + hidden, Told: "wrong password " + hidden, Label: secret},
 		Observation: Observed{Shown: true, Text: hidden, Label: secret},
 		Granted:     GrantGiven{Scope: &Scope{Args: []ScopedArg{{Name: "iban", Label: secret, Value: &dict}}}},
 		Endorsed:    EndorsementMade{Why: hidden, From: secret, To: secret},

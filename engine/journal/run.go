@@ -30,6 +30,7 @@ type Run struct {
 	seq      int64  // of the last event
 	head     string // its hash
 	ended    bool   // the last event is a RunEnd
+	past     *past  // of a run that is gone over again; else nil
 	dead     error  // why nothing is recorded any more
 	watchers []func(Event)
 }
@@ -142,6 +143,13 @@ func (r *Run) Head() (seq int64, hash string) {
 	return r.seq, r.head
 }
 
+// Err returns why nothing is recorded any more, or nil.
+func (r *Run) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dead
+}
+
 // Watch calls f for every later event, in order, after it was stored. f must be quick and must
 // not call the Run.
 func (r *Run) Watch(f func(Event)) {
@@ -175,6 +183,38 @@ func (r *Run) AppendAll(ctx context.Context, sync bool, entries ...Entry) ([]Eve
 	if r.dead != nil {
 		return nil, r.dead
 	}
+	if r.past == nil {
+		return r.put(ctx, sync, entries)
+	}
+	events, fresh, err := r.meetAll(entries)
+	if err != nil {
+		r.dead = err
+		return nil, err
+	}
+	if fresh == nil {
+		return events, nil
+	}
+	first := !r.past.said
+	if first {
+		fresh = append([]Entry{r.past.resumed()}, fresh...)
+	}
+	stored, err := r.put(ctx, sync, fresh)
+	if err != nil {
+		return nil, err
+	}
+	if first {
+		r.past.said, stored = true, stored[1:]
+	}
+	for i := range events {
+		if events[i].Seq == 0 { // it was not in the past
+			events[i], stored = stored[0], stored[1:]
+		}
+	}
+	return events, nil
+}
+
+// put stores entries as the next events.
+func (r *Run) put(ctx context.Context, sync bool, entries []Entry) ([]Event, error) {
 	seq, head, ended := r.seq, r.head, r.ended
 	now := r.now().UTC().Round(0) // the same for all: they happen together
 	events := make([]Event, len(entries))

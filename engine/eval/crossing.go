@@ -28,6 +28,7 @@ func (t *thread) cross(c Call, l label.ID) Result {
 	c.History = t.tab.Label(t.s.history)
 	c.Site = t.fn.site(t.at)
 	out := t.s.host.Do(t.ctx, []Call{c})
+	t.notice() // so that what the host made of the end of the context is never seen
 	t.poll()
 	if len(out) != 1 {
 		panic(&Error{Status: Crashed, Code: "internal", Text: "the host answered a call with no result", lab: label.TopID, final: true})

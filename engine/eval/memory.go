@@ -154,7 +154,6 @@ func (t *thread) sweep(room int64) {
 		t.s.others = max(0, goHeap()-m.live)
 	case <-t.ctx.Done(): // the collection ends by itself
 	}
-	t.poll()
 }
 
 // goHeap returns the bytes in Go's heap that are alive or not yet seen to be free.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"sort"
 	"strings"
@@ -119,6 +120,20 @@ type Outcome struct {
 	Calls    int   // of the host, builtins not counted
 	Duration time.Duration
 	Permits  map[string]int64 // builtins called, by name
+
+	// Looks is how often the program had looked at clock and cancellation when one of them ended it; 0: neither did. It is the
+	// exact place of that, for [Past].
+	Looks int64
+}
+
+// Past is what is known of a program that runs again, its calls answered as they were before. The zero Past says that nothing is.
+type Past struct {
+	// Live is closed when the program goes on beyond what it did before: from then on the wall limit counts. nil: it counts from the
+	// beginning.
+	Live <-chan struct{}
+
+	Looks int64 // where it was ended by clock or cancellation, see [Outcome]; 0: it was not
+	Wall  bool  // it was the clock
 }
 
 // NewSession returns a session without names. Tools whose names share a prefix up to a
@@ -250,6 +265,12 @@ func (s *Session) thread(ctx context.Context, pc label.ID) *thread {
 // everything that it was shown. It returns once the program has ended, whatever happens in it; only
 // a program compiled for another session is an error.
 func (s *Session) Run(ctx context.Context, p *Program, author label.Label) (Outcome, error) {
+	return s.RunAgain(ctx, p, author, Past{})
+}
+
+// RunAgain is [Session.Run] for a program that may have run before: a program whose calls are answered as they were before does
+// the same again, and ends where and as it ended.
+func (s *Session) RunAgain(ctx context.Context, p *Program, author label.Label, past Past) (Outcome, error) {
 	s.tab.Rest() // so that a turn costs the same after the session was re-made from a snapshot
 	defer s.tab.Rest()
 	s.running = true
@@ -267,6 +288,7 @@ func (s *Session) Run(ctx context.Context, p *Program, author label.Label) (Outc
 	s.printed, s.rises = nil, nil
 	clear(s.permits.used)
 	t := s.thread(ctx, pc)
+	t.past = past
 	defer t.watch()()
 	t.author = s.tab.Intern(author.OnlySources())
 	t.turn = s.turn
@@ -286,6 +308,9 @@ func (s *Session) Run(ctx context.Context, p *Program, author label.Label) (Outc
 			failed.Site = Site{File: p.File, Line: 1, Column: 1}
 		}
 		out.Status = failed.Status
+		if failed.Status == Cancelled || failed.Budget == "wall" {
+			out.Looks = t.looks
+		}
 		if failed.done != nil {
 			out.Answer = failed.done
 		} else {
@@ -306,19 +331,50 @@ func (s *Session) Run(ctx context.Context, p *Program, author label.Label) (Outc
 // watch gives the thread, and through its context the host, notice of the wall limit and of cancellation, until the
 // function that it returns is called.
 func (t *thread) watch() func() {
-	caller := t.ctx
-	ctx, cancel := context.WithDeadline(caller, t.deadline)
-	t.ctx = ctx
-	release := context.AfterFunc(ctx, func() {
-		if caller.Err() != nil {
-			t.stop.Store(stopCancelled)
-		} else {
-			t.stop.Store(stopWall)
+	t.caller = t.ctx
+	if t.past.Live == nil {
+		ctx, cancel := context.WithDeadline(t.caller, t.deadline)
+		t.ctx = ctx
+		release := context.AfterFunc(ctx, t.notice)
+		return func() {
+			release()
+			cancel()
 		}
-	})
+	}
+	ctx, cancel := context.WithCancel(t.caller)
+	t.ctx, t.deadline = ctx, t.started.Add(math.MaxInt64)
+	release := context.AfterFunc(ctx, t.notice)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-t.past.Live:
+		case <-ctx.Done():
+			return
+		}
+		wall := time.NewTimer(t.s.limits.Wall)
+		defer wall.Stop()
+		select {
+		case <-wall.C:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	return func() {
 		release()
 		cancel()
+		<-done
+	}
+}
+
+// notice takes notice of the end of the thread's context.
+func (t *thread) notice() {
+	switch {
+	case t.caller == nil || t.ctx.Err() == nil:
+	case t.caller.Err() != nil:
+		t.stop.Store(stopCancelled)
+	default:
+		t.stop.Store(stopWall)
 	}
 }
 

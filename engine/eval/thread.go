@@ -75,6 +75,9 @@ type thread struct {
 	stack    int64 // bytes of Go's stack that the active functions may take
 	stackTop int64 // the most that it has been, which Go keeps
 	stop     atomic.Int32
+	looks    int64 // calls of poll so far: where in the program they are depends on nothing else
+	past     Past
+	caller   context.Context // whose end is a cancellation; that of ctx alone is the wall limit
 	deadline time.Time
 	started  time.Time
 }
@@ -169,6 +172,12 @@ func (t *thread) refuel() {
 // poll ends the program if it was cancelled or has taken too long. What works long between two
 // refuels calls it after each piece of less than a millisecond.
 func (t *thread) poll() {
+	if t.looks++; t.looks == t.past.Looks {
+		if t.past.Wall {
+			panic(t.late())
+		}
+		panic(t.stopped())
+	}
 	switch t.stop.Load() {
 	case stopCancelled:
 		panic(t.stopped())
@@ -177,9 +186,10 @@ func (t *thread) poll() {
 	}
 }
 
-// late makes the error of the wall limit.
+// late makes the error of the wall limit, which is the same each time.
 func (t *thread) late() *Error {
-	return t.limit("wall", int64(time.Since(t.started)/time.Millisecond), int64(t.deadline.Sub(t.started)/time.Millisecond))
+	ms := t.s.limits.Wall.Milliseconds()
+	return t.limit("wall", ms, ms)
 }
 
 // level returns a pc that was saved, with what has been raised since.

@@ -35,6 +35,11 @@ type failure struct {
 // act executes a call that was decided and whose start is recorded, and records what
 // came of it.
 func (g *Gate) act(ctx context.Context, a *act) eval.Result {
+	if a.past {
+		if res, done := g.repeat(ctx, a); done {
+			return res
+		}
+	}
 	begin := g.cfg.Clock()
 	var v value.Value
 	out, failed := a.run(ctx)
@@ -45,7 +50,10 @@ func (g *Gate) act(ctx context.Context, a *act) eval.Result {
 	if failed == nil {
 		ended.Value, ended.Label = &v, v.Deep()
 	} else {
-		ended.Code, ended.Text, ended.Label = failed.code, cmp.Or(failed.detail, failed.text), a.lowered(a.outcome.Join(a.source))
+		ended.Code, ended.Text, ended.Label = failed.code, failed.text, a.lowered(a.outcome.Join(a.source))
+		if failed.detail != "" {
+			ended.Text, ended.Told = failed.detail, failed.text
+		}
 		g.mu.Lock()
 		g.counts.Failed++
 		g.mu.Unlock()
@@ -57,9 +65,7 @@ func (g *Gate) act(ctx context.Context, a *act) eval.Result {
 		}}
 	}
 	if failed != nil {
-		return eval.Result{Err: &eval.CallError{
-			Code: failed.code, Text: a.name + ": " + failed.text, Label: ended.Label, Final: failed.code == codeCancelled,
-		}}
+		return eval.Result{Err: a.failure(ended)}
 	}
 	return eval.Result{Value: v}
 }

@@ -82,48 +82,69 @@ func (g *Gate) ask(ctx context.Context, x *crossing, a policies.Approval, origin
 		Run: g.cfg.Session.Run, Call: x.id, Kind: x.kind, Tool: x.name, Agent: g.cfg.Agent.Name, Digest: g.cfg.Agent.Digest, Principal: g.cfg.Principal,
 		Site: x.site, Effects: x.effects, Args: x.journalled(), PC: x.pc, Approval: a, Origins: origins, Asked: g.cfg.Clock(),
 	}
-	for {
-		v, why := Verdict{Reason: "nobody to ask"}, ""
-		if g.cfg.Approver != nil {
-			var err error
-			v, err = g.cfg.Approver.Approve(ctx, q)
-			if err != nil {
-				v = Verdict{By: v.By, Reason: err.Error()}
+	var earlier []journal.ApprovalGiven // before the call went on waiting
+	for live := false; ; {
+		given, past, err := g.answered(x)
+		switch {
+		case err != nil:
+			return Waiting, g.lost(err)
+		case past:
+		case !live:
+			if err := g.goLive(ctx); err != nil {
+				return Waiting, err
 			}
-		}
-		if v.Outcome == Approved {
-			if why = Objection(q, v, g.cfg.Clock()); why != "" {
-				v.Outcome, v.Reason = Waiting, why
-			}
-		}
-		given := journal.ApprovalGiven{
-			Ask: a.Ask, Policy: a.Policy, Binding: a.Binding, By: v.By, Groups: v.Groups, Verdict: v.Outcome.String(), Reason: v.Reason,
-			Anybody: v.Anybody, Grant: v.Grant, Spared: v.Spared,
+			live, earlier = true, g.given(x, a)
+			continue
+		case len(earlier) > 0:
+			given, earlier = earlier[0], earlier[1:]
+		default:
+			given = g.put(ctx, q)
 		}
 		g.later(journal.Approved, x.id, given)
 		if err := g.flush(ctx, true); err != nil {
 			return Waiting, err
 		}
-		g.count(q, v)
-		if v.Outcome != Approved || v.Anybody {
-			return v.Outcome, nil
+		outcome := outcomeOf(given.Verdict)
+		g.count(q, outcome, given.Spared)
+		if outcome != Approved || given.Anybody {
+			return outcome, nil
 		}
-		if q.By = append(slices.Clone(q.By), v.By); len(q.By) >= a.Count {
+		if q.By = append(slices.Clone(q.By), given.By); len(q.By) >= a.Count {
 			return Approved, nil
 		}
 	}
 }
 
+// put puts a question to people, and returns the answer as it is recorded.
+func (g *Gate) put(ctx context.Context, q Question) journal.ApprovalGiven {
+	v := Verdict{Reason: "nobody to ask"}
+	if g.cfg.Approver != nil {
+		var err error
+		if v, err = g.cfg.Approver.Approve(ctx, q); err != nil {
+			v = Verdict{By: v.By, Reason: err.Error()}
+		}
+	}
+	if v.Outcome == Approved {
+		if why := Objection(q, v, g.cfg.Clock()); why != "" {
+			v.Outcome, v.Reason = Waiting, why
+		}
+	}
+	return journal.ApprovalGiven{
+		Ask: q.Approval.Ask, Policy: q.Approval.Policy, Binding: q.Approval.Binding, By: v.By, Groups: v.Groups, Verdict: v.Outcome.String(), Reason: v.Reason,
+		Anybody: v.Anybody, Grant: v.Grant, Spared: v.Spared,
+	}
+}
+
 // count keeps a question that nobody has answered, and counts approvals.
-func (g *Gate) count(q Question, v Verdict) {
+func (g *Gate) count(q Question, o Outcome, spared bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case v.Outcome == Waiting:
+	case o == Waiting:
 		g.waiting = append(g.waiting, q)
-	case v.Outcome == Approved && v.Spared:
+	case o == Approved && spared:
 		g.counts.Spared++
-	case v.Outcome == Approved:
+	case o == Approved:
 		g.counts.Given++
 	}
 }
@@ -134,6 +155,9 @@ func Objection(q Question, v Verdict, now time.Time) string {
 	a := q.Approval
 	if a.TTL > 0 && now.Sub(q.Asked) > a.TTL {
 		return fmt.Sprintf("the question expired after %s", a.TTL)
+	}
+	if a.Ask == AskInterrupted && a.Policy == "core" && (v.Anybody || v.Spared) {
+		return "a person must say whether to make it again"
 	}
 	if v.Anybody {
 		return ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -22,6 +23,8 @@ const (
 	reasonApproval   = "core.approval"
 	reasonIsolation  = "core.isolation"
 	reasonGranted    = "core.not-granted"
+
+	engineLimit = "limit"
 )
 
 // verdict is what came of deciding a crossing.
@@ -41,7 +44,7 @@ const maxRounds = 8
 // the decision before anything comes of it.
 func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 	approved := map[string]bool{}
-	revision := ""
+	var last policies.Decision // the last that was recorded
 	for round := 0; ; round++ {
 		if err := g.Err(); err != nil {
 			return g.stopped(x, codeJournal, err)
@@ -49,24 +52,29 @@ func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 		if err := ctx.Err(); err != nil {
 			return g.stopped(x, codeCancelled, err)
 		}
-		r, d := g.decide(ctx, x)
-		g.reloaded(x, d.Revision)
+		s, code, err := g.resolve(ctx, x, round, last)
+		if err != nil {
+			return g.stopped(x, code, err)
+		}
+		r, d := s.request, s.decision
 		if err := ctx.Err(); err != nil { // the PDP may have given up for that reason: no refusal
 			return g.stopped(x, codeCancelled, err)
 		}
-		if round == maxRounds {
+		if round == maxRounds && !s.past {
 			deny(&d, core(reasonApproval, fmt.Sprintf("there are new asks after %d rounds of approvals", round)))
 		}
-		v := g.oblige(ctx, x, r, &d, approved)
+		v := g.oblige(ctx, x, r, &d, approved, s.past)
 		pending := slices.DeleteFunc(slices.Clone(d.Approvals), func(a policies.Approval) bool { return approved[askKey(a.Policy, a.Ask)] })
-		origins := g.explain(r, &d)
-
-		// A pure builtin that is allowed is counted and not recorded. A call that was approved is
-		// decided again, which is recorded if it makes a difference.
-		news := round == 0 && x.kind != policies.KindBuiltin || round > 0 && d.Revision != revision
-		if news || d.Effect == policies.Deny || len(pending) > 0 {
+		var origins map[string]string
+		switch {
+		case s.made != nil:
+			origins = s.made.Origins
+		case !s.past:
+			origins = g.explain(r, &d)
+		}
+		if s.made != nil || !s.past && (news(x, &d, round, &last) || len(pending) > 0) {
 			g.later(journal.Decided, x.id, x.made(d, origins))
-			revision = d.Revision
+			last = d
 		}
 		if d.Effect == policies.Deny {
 			return g.refuse(x, v, &d)
@@ -89,6 +97,19 @@ func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 			approved[askKey(a.Policy, a.Ask)], x.bound = true, x.binding()
 		}
 	}
+}
+
+// news reports whether a decision is worth a record. A pure builtin that is allowed is counted, unless the history was read: then what
+// is remembered depends on when. A call that was approved is decided again, which is recorded if it makes a difference.
+func news(x *crossing, d *policies.Decision, round int, last *policies.Decision) bool {
+	switch {
+	case d.Effect == policies.Deny:
+		return true
+	case round == 0:
+		return x.kind != policies.KindBuiltin || d.ReadHistory
+	}
+	alike := len(d.Obligations)+len(last.Obligations) == 0 || reflect.DeepEqual(d.Obligations, last.Obligations)
+	return d.Revision != last.Revision || d.ReadHistory != last.ReadHistory || !alike
 }
 
 func askKey(policy, ask string) string { return policy + "\x00" + ask }
@@ -168,14 +189,16 @@ func deny(d *policies.Decision, why policies.Reason) {
 
 // oblige reads the decision's obligations and turns it into a denial if one of them cannot be
 // fulfilled, or into a denial or an ask if a limit is used up. It redacts the arguments before
-// anybody sees them, says what approvals are bound to, and reserves what a call that goes on will cost.
-func (g *Gate) oblige(ctx context.Context, x *crossing, r *policies.Request, d *policies.Decision, approved map[string]bool) verdict {
+// anybody sees them, says what approvals are bound to, and reserves what a call that goes on will cost; of a decision of the past all that has
+// been done already.
+func (g *Gate) oblige(ctx context.Context, x *crossing, r *policies.Request, d *policies.Decision, approved map[string]bool, past bool) verdict {
 	v := verdict{past: label.Bottom(), outcome: x.in}
 	x.final, x.digest = x.args, ""
 	if d.ReadHistory {
 		v.past, v.outcome = x.history, x.in.Join(x.history)
 	}
-	if d.Effect == policies.Deny {
+	overLimit := slices.ContainsFunc(d.Reasons, func(r policies.Reason) bool { return r.Engine == engineLimit && r.Effect == policies.Deny })
+	if d.Effect == policies.Deny && !(past && overLimit) {
 		return v
 	}
 	var err error
@@ -200,7 +223,9 @@ func (g *Gate) oblige(ctx context.Context, x *crossing, r *policies.Request, d *
 	}
 	if costs := charges(v.limits, r, x.bits); len(costs) > 0 {
 		v.past, v.outcome = x.history, x.in.Join(x.history)
-		g.spend(ctx, costs, d, approved)
+		if !past {
+			g.spend(ctx, costs, d, approved)
+		}
 	}
 	if len(d.Approvals) > 0 {
 		d.Approvals = slices.Clone(d.Approvals)
@@ -220,12 +245,14 @@ func (g *Gate) spend(ctx context.Context, costs []charge, d *policies.Decision, 
 	pending := slices.ContainsFunc(d.Approvals, func(a policies.Approval) bool { return !approved[askKey(a.Policy, a.Ask)] })
 	over, err := g.reserve(ctx, costs, forced, !pending)
 	if err != nil {
-		deny(d, core(reasonPDP, "limits: "+err.Error()))
+		why := core(reasonPDP, "limits: "+err.Error())
+		why.Engine = engineLimit
+		deny(d, why)
 		return
 	}
 	for _, c := range over {
 		why := policies.Reason{
-			ID: c.id, Policy: c.policy, Engine: "limit", Effect: policies.Deny,
+			ID: c.id, Policy: c.policy, Engine: engineLimit, Effect: policies.Deny,
 			Message: fmt.Sprintf("costs %d; the limit is %d%s", c.amount, c.max, within(c.window)),
 		}
 		if !c.ask || d.Effect == policies.Deny {

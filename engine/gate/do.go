@@ -69,6 +69,8 @@ func (g *Gate) decideAll(ctx context.Context, calls []eval.Call, results []eval.
 		}
 	}
 	for _, a := range acts {
+		e, ok := g.next(a.id)
+		a.past = ok && e.Type == journal.CallStart
 		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.name, Key: a.key})
 	}
 	if err := g.flush(ctx, len(acts) > 0); err != nil {
@@ -219,7 +221,9 @@ func (g *Gate) crossAnswer(ctx context.Context, c eval.Call) eval.Result {
 
 // changed reports whether decisions on builtins may have become others since it was last asked.
 func (g *Gate) changed() bool {
-	revision := g.cfg.PDP.Revision()
+	g.deciding.Lock()
+	revision := g.decided
+	g.deciding.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	out := g.forget || revision != g.revision
@@ -231,6 +235,7 @@ func (g *Gate) changed() bool {
 type act struct {
 	*crossing
 	verdict
-	i   int // in the batch
-	now time.Time
+	i    int // in the batch
+	now  time.Time
+	past bool // its start was recorded before
 }

@@ -51,6 +51,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,7 @@ type Config struct {
 	Known []string      // names of tools that exist and are not granted; nil: any other name is no such tool
 
 	PDP      policies.PDP // decides; required
+	Revision string       // of the policies when the run began, if it is gone over again; "": the PDP's
 	Journal  *journal.Run // records, and holds what limits count; required, and begun
 	Approver Approver     // asks people; nil: there is nobody, so that a call which needs approval waits
 
@@ -201,7 +203,7 @@ func New(cfg Config) (*Gate, error) {
 	g := &Gate{
 		cfg: cfg, shapes: map[string]*shape{}, known: map[string]bool{}, meter: max(cfg.Meter, 0), now: cfg.Clock(),
 		base: label.Bottom(), shown: label.Bottom(), history: label.Bottom(),
-		done: map[string]int{}, revision: cfg.PDP.Revision(), origins: map[label.Source]label.Trust{},
+		done: map[string]int{}, revision: cmp.Or(cfg.Revision, cfg.PDP.Revision()), origins: map[label.Source]label.Trust{},
 		counts: Counts{Builtins: map[string]int64{}},
 	}
 	g.decided = g.revision
@@ -245,6 +247,13 @@ func (g *Gate) SetTurn(turn int, program, context label.Label) {
 	defer g.mu.Unlock()
 	g.turn, g.program, g.base = turn, program, context.Join(program)
 	g.now, g.observed, g.tier = g.cfg.Clock(), 0, TierNone
+}
+
+// SetTime says when the turn began, as far as tools are concerned.
+func (g *Gate) SetTime(t time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.now = t
 }
 
 // Context returns the label of everything that the model was shown: Bottom before the first turn.

@@ -30,11 +30,12 @@ type Recorded struct {
 // Rebuild rebuilds the requests of a run's decisions, in their order, so that they can be decided again or
 // explained. The arguments, their labels, the control flow, author, history and principal are those of the run; the sinks of
 // arguments, their normal forms and hosts are those that the tools declare today. A tool that is not among the tools is taken to
-// be as the journal has it. What has been redacted from the journal is left out; without the run's start it is an error.
+// be as the journal has it. What a run that was gone on with has decided again counts once. What has been redacted from the journal is left out; without the run's start it is an error.
 func Rebuild(events []journal.Event, tools *builtins.Set) ([]Recorded, error) {
 	if tools == nil {
 		tools = new(builtins.Set)
 	}
+	events = journal.Current(events, false)
 	p := past{tools: tools, shown: label.Bottom(), done: map[string]int{}, went: map[string]bool{}, counted: map[string]bool{}}
 	for _, e := range events {
 		if err := p.look(e); err != nil {

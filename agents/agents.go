@@ -76,11 +76,11 @@ func (e *InputError) Error() string { return strings.Join(e.Problems, "\n") }
 // Run runs the agent once. A run that ends badly is a Result; the error says that it could not begin (an
 // [*InputError]), or that its journal failed.
 func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
-	inputs, typed, task, err := a.inputs(o)
+	inputs, task, err := a.inputs(o)
 	if err != nil {
 		return Result{}, err
 	}
-	own := label.New(label.User, label.Public(), nil, label.Source{Tool: "agent", Of: a.Spec.Meta.Name})
+	own := a.own()
 	if o.Author != nil {
 		own = *o.Author
 	}
@@ -88,24 +88,40 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 	if a.model != nil {
 		shown = own.Join(task.Label)
 	}
-	e, err := engine.New(engine.Config{
-		Agent: a.Spec.Meta.Name, Digest: a.Spec.Digest, Mode: a.Spec.Mode, Principal: a.principal,
+	e, err := a.engine()
+	if err != nil {
+		return Result{}, err
+	}
+	s, err := e.Start(ctx, engine.Run{ID: o.ID, Inputs: inputs, Context: shown})
+	if err != nil {
+		return Result{}, err
+	}
+	return a.run(ctx, s, inputs, own, o.inspect)
+}
+
+// own is the label of what the agent's file says.
+func (a *Agent) own() label.Label {
+	return label.New(label.User, label.Public(), nil, label.Source{Tool: "agent", Of: a.Spec.Meta.Name})
+}
+
+func (a *Agent) engine() (*engine.Engine, error) {
+	return engine.New(engine.Config{
+		Agent: a.Spec.Meta.Name, Digest: a.Spec.Digest, Mode: a.Spec.Mode, Principal: a.principal, From: a.opts.From,
 		Tools: a.tools, Known: a.known, PDP: a.decider(), Store: a.opts.Store, Approver: a.opts.Approver, Clock: a.opts.Clock,
 		Limits: Limits(a.Spec.Limits), Meter: Meter(a.Spec), Reveal: a.Spec.Observe == "reveal" || a.Spec.Observe == "policy",
 		Watch: a.opts.Watch,
 	})
-	if err != nil {
-		return Result{}, err
-	}
-	s, err := e.Start(ctx, engine.Run{ID: o.ID, Inputs: inputs, Typed: typed, Context: shown})
-	if err != nil {
-		return Result{}, err
-	}
+}
+
+// run takes a session from its beginning to its end.
+func (a *Agent) run(ctx context.Context, s *engine.Session, inputs []journal.Input, own label.Label, inspect func(*engine.Session)) (Result, error) {
+	defer s.Close() // what was not given up by its end expires
 	r := &run{agent: a, session: s, out: Result{Run: s.ID()}}
+	var err error
 	if a.model == nil {
 		err = r.program(ctx, own)
 	} else {
-		err = r.loop(ctx, task.Str, inputs)
+		err = r.loop(ctx, inputs)
 	}
 	r.out.Counts, r.out.Waiting = s.Gate().Counts(), s.Gate().Waiting()
 	if err != nil {
@@ -114,8 +130,8 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 	if r.out.Answer != nil && r.out.Status != engine.Done {
 		r.out.Answer = nil
 	}
-	if o.inspect != nil {
-		o.inspect(s)
+	if inspect != nil {
+		inspect(s)
 	}
 	ended := s.End(ctx, engine.Ending{Status: r.out.Status, Answer: r.out.Answer, Reason: r.out.Reason})
 	return r.out, cmp.Or(err, ended) // a journal that failed fails again
@@ -135,7 +151,7 @@ func Limits(l spec.Limits) eval.Limits {
 }
 
 // inputs labels what the run is given, and says which of it a person typed.
-func (a *Agent) inputs(o RunOptions) (out []journal.Input, typed []string, task value.Value, err error) {
+func (a *Agent) inputs(o RunOptions) (out []journal.Input, task value.Value, err error) {
 	var bad []string
 	task = value.StringOf("", label.Bottom())
 	declared := map[string]bool{}
@@ -154,10 +170,8 @@ func (a *Agent) inputs(o RunOptions) (out []journal.Input, typed []string, task 
 			continue
 		}
 		v := value.StringOf(text, in.For(a.principal.Sub).WithSources(label.Source{Tool: "input", Of: in.Name}))
-		out = append(out, journal.Input{Name: in.Name, Value: v})
-		if byPerson && v.Label.Trust() >= label.User { // a default is what the agent's file says
-			typed = append(typed, text)
-		}
+		typed := byPerson && v.Label.Trust() >= label.User // a default is what the agent's file says
+		out = append(out, journal.Input{Name: in.Name, Value: v, Typed: typed})
 		if in.Name == "task" {
 			task = v
 		}
@@ -172,9 +186,9 @@ func (a *Agent) inputs(o RunOptions) (out []journal.Input, typed []string, task 
 	}
 	if len(bad) > 0 {
 		sort.Strings(bad)
-		return nil, nil, task, &InputError{bad}
+		return nil, task, &InputError{bad}
 	}
-	return out, typed, task, nil
+	return out, task, nil
 }
 
 // run is one run in progress.
@@ -184,9 +198,17 @@ type run struct {
 	out     Result
 }
 
-// program runs the agent's own program, which a person wrote.
+// program runs the agent's own program, which a person wrote: as it was, if the run is gone over again.
 func (r *run) program(ctx context.Context, author label.Label) error {
-	out, err := r.session.Exec(ctx, engine.Program{File: r.agent.Spec.Program, Text: r.agent.program, Author: author})
+	p := engine.Program{File: r.agent.Spec.Program, Text: r.agent.program, Author: author}
+	was, again, err := r.session.Turn()
+	if err != nil {
+		return err
+	}
+	if again {
+		p = engine.Program{File: was.File, Text: was.Program, Author: was.Author}
+	}
+	out, err := r.session.Exec(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -209,8 +231,14 @@ func (r *run) ended(out eval.Outcome) {
 }
 
 // loop lets the model write programs until one answers.
-func (r *run) loop(ctx context.Context, task string, inputs []journal.Input) error {
+func (r *run) loop(ctx context.Context, inputs []journal.Input) error {
 	a := r.agent
+	task := ""
+	for _, in := range inputs {
+		if in.Name == "task" {
+			task = in.Value.Str
+		}
+	}
 	request := model.Request{System: a.prompt(), Messages: []model.Message{{Role: model.User, Text: firstMessage(task, inputs)}}}
 	turns := a.Spec.Limits.Turns
 	if turns <= 0 {
@@ -218,15 +246,17 @@ func (r *run) loop(ctx context.Context, task string, inputs []journal.Input) err
 	}
 	failures := map[string]int{}
 	for turn := 1; turn <= turns; turn++ {
-		reply, err := a.model.Generate(ctx, request)
+		author := r.session.Gate().Context().WithSources(label.Source{Tool: "model", Of: fmt.Sprintf("turn %d", turn)})
+		reply, err := r.session.Reply(ctx, author, func(ctx context.Context) (journal.ModelReplied, error) {
+			reply, err := a.model.Generate(ctx, request)
+			return journal.ModelReplied{Provider: a.model.Provider(), Model: a.model.Name(), Text: reply.Text, Tokens: reply.Tokens}, err
+		})
 		if err != nil {
+			if cannot := r.session.Err(); cannot != nil {
+				return err
+			}
 			r.out.Status, r.out.Reason, r.out.Model = engine.Failed, err.Error(), err
 			return nil
-		}
-		author := r.session.Gate().Context().WithSources(label.Source{Tool: "model", Of: fmt.Sprintf("turn %d", turn)})
-		err = r.session.Replied(ctx, journal.ModelReplied{Provider: a.model.Provider(), Model: a.model.Name(), Text: reply.Text, Context: author, Tokens: reply.Tokens})
-		if err != nil {
-			return err
 		}
 		text, ok := programIn(reply.Text)
 		request.Messages = append(request.Messages, model.Message{Role: model.Assistant, Text: reply.Text})

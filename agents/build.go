@@ -30,6 +30,7 @@ type Options struct {
 	State    string // folder for what tools write; "" means that tools which need one are refused
 	Journal  string // file of the journal, which no tool reaches; "" means that there is none
 	Store    journal.Store
+	From     *journal.Origin // where the agent's files are, for who goes on with a run; nil: nobody can find them
 	Approver gate.Approver
 	Clock    func() time.Time
 	Watch    func(journal.Event)

@@ -29,10 +29,23 @@ var ErrPast = errors.New("there is no more of it in the journal")
 // [*DivergedError], and the run is dead. What was recorded and no program can know beforehand, [Run.Next] tells. The first event that is not
 // in the past makes the run live: it is stored, after a [RunResumed] that says who went on.
 //
-// What only stopped the run is not in its past: see [Current]. Errors are [ErrNoRun], [ErrEnded] unless o.Only, [ErrNewer], [ErrRedacted] and
+// What only stopped the run is not in its past: see [Current]. The run is claimed as [Resume] does, unless how.Only. Errors are [*HeldError], [ErrNoRun], [ErrEnded] unless how.Only, [ErrNewer], [ErrRedacted] and
 // [*ChainError].
-func Retrace(ctx context.Context, s Store, run string, how Retracing, o Options) (*Run, RunStarted, error) {
-	var header RunStarted
+func Retrace(ctx context.Context, s Store, run string, how Retracing, o Options) (r *Run, header RunStarted, err error) {
+	if err := checkID(run); err != nil {
+		return nil, header, err
+	}
+	r = newRun(s, run, o)
+	if !how.Only {
+		if err := r.hold(ctx, o); err != nil {
+			return nil, header, err
+		}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, r.claim.release())
+			}
+		}()
+	}
 	events, err := s.Read(ctx, run, 1)
 	if err != nil {
 		return nil, header, err
@@ -48,7 +61,6 @@ func Retrace(ctx context.Context, s Store, run string, how Retracing, o Options)
 			return nil, header, fmt.Errorf("journal: run %s: event %d (%s): %w: it cannot be gone over again", run, e.Seq, e.Type, ErrRedacted)
 		}
 	}
-	r := newRun(s, run, o)
 	last := events[len(events)-1]
 	r.seq, r.head = last.Seq, last.Hash
 	if !how.Only {
@@ -315,13 +327,10 @@ func (r *Run) goLive(entry *Entry) error {
 	return nil
 }
 
-// Abandon ends the recording: every later append fails with the error. The run can be gone on with.
-func (r *Run) Abandon(why error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.dead == nil {
-		r.dead = why
-	}
+// Abandon is [Run.Close], for a reason: every later append fails with it.
+func (r *Run) Abandon(why error) error {
+	r.kill(why)
+	return r.claim.release()
 }
 
 // Gone returns how many events of the past were met, and how many there are.

@@ -189,6 +189,7 @@ func (r *Run) AppendAll(ctx context.Context, sync bool, entries ...Entry) ([]Eve
 	events, fresh, err := r.meetAll(entries)
 	if err != nil {
 		r.dead = err
+		r.claim.release() // or else it expires
 		return nil, err
 	}
 	if fresh == nil {

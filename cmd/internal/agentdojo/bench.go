@@ -194,10 +194,10 @@ func (p *place) begin(ctx context.Context, t Task, o options) (*running, error) 
 	for _, in := range spec.Inputs {
 		if in.Name == "task" {
 			l := in.For(host.Principal.Sub).WithSources(label.Source{Tool: "input", Of: in.Name})
-			inputs, r.author = append(inputs, journal.Input{Name: in.Name, Value: value.StringOf(t.Prompt, l)}), r.author.Join(l)
+			inputs, r.author = append(inputs, journal.Input{Name: in.Name, Value: value.StringOf(t.Prompt, l), Typed: true}), r.author.Join(l)
 		}
 	}
-	r.session, err = e.Start(ctx, engine.Run{ID: t.ID, Inputs: inputs, Typed: []string{t.Prompt}, Context: r.author})
+	r.session, err = e.Start(ctx, engine.Run{ID: t.ID, Inputs: inputs, Context: r.author})
 	return r, err
 }
 

@@ -1,0 +1,56 @@
+package agents
+
+import (
+	"context"
+	"errors"
+
+	"callgate/engine"
+	"callgate/engine/journal"
+)
+
+// Resume goes on with a run of the agent whose process ended, or that waits for somebody: the same loop over what is recorded, and on from there. See
+// [engine.Engine.Resume], whose errors are those of Resume. The run's model and its inputs are those that it began with; replies of the model that are recorded are not
+// asked for again.
+func (a *Agent) Resume(ctx context.Context, again engine.Again) (Result, error) {
+	e, err := a.engine()
+	if err != nil {
+		return Result{}, err
+	}
+	s, err := e.Resume(ctx, again)
+	if err != nil {
+		return Result{}, err
+	}
+	return a.run(ctx, s, s.Inputs(), a.own(), nil)
+}
+
+// Replayed is what came of going over a run again without any effect.
+type Replayed struct {
+	Run         string               `json:"run"`
+	Events      int                  `json:"events"` // that count
+	Met         int                  `json:"met"`    // of them
+	Ended       bool                 `json:"ended"`  // the run has ended; else it was broken off where its journal ends
+	Differences []journal.Difference `json:"differences"`
+}
+
+// Replay goes over a run of the agent again, with no effect and without its model, and returns what differs from what is recorded. The error says that
+// it could not be gone over.
+func (a *Agent) Replay(ctx context.Context, run string, secret map[string]string) (Replayed, error) {
+	out := Replayed{Run: run, Differences: []journal.Difference{}}
+	e, err := a.engine()
+	if err != nil {
+		return out, err
+	}
+	s, err := e.Resume(ctx, engine.Again{Run: run, Only: true, Secret: secret})
+	if err != nil {
+		return out, err
+	}
+	_, err = a.run(ctx, s, s.Inputs(), a.own(), nil)
+	out.Ended = err == nil
+	var differences []journal.Difference
+	out.Met, out.Events, differences = s.Compared()
+	out.Differences = append(out.Differences, differences...)
+	if _, diverged := errors.AsType[*journal.DivergedError](err); diverged || errors.Is(err, journal.ErrPast) {
+		err = nil
+	}
+	return out, err
+}

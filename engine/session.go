@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"callgate/engine/eval"
+	"callgate/engine/gate"
+	"callgate/engine/journal"
+	"callgate/engine/label"
+	"callgate/engine/value"
+	"callgate/policies"
+)
+
+// Run is what one run is given.
+type Run struct {
+	ID     string          // "": made up
+	Inputs []journal.Input // values that programs can name
+
+	// Context is the label of what the session's model was shown before its first program. The zero label
+	// is Top: it may have been shown anything. [label.Bottom] says that there is no model.
+	Context label.Label
+}
+
+// Session is one run: any number of programs over one set of names. It is used by one goroutine at a time.
+type Session struct {
+	cfg     Config
+	run     *journal.Run
+	gate    *gate.Gate
+	eval    *eval.Session
+	given   []journal.Input
+	inputs  label.Label // of all of them together
+	context label.Label // of what the model was shown before its first program
+	turn    int
+}
+
+// Start begins a run: its header is in the journal when Start returns.
+func (e *Engine) Start(ctx context.Context, r Run) (_ *Session, err error) {
+	run, err := journal.Begin(ctx, e.cfg.Store, r.ID, journal.Options{Now: e.cfg.Clock, Who: e.cfg.Principal.Sub})
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			run.Close()
+		}
+	}()
+	var typed []string
+	for _, in := range r.Inputs {
+		if in.Typed {
+			typed = append(typed, in.Value.Str)
+		}
+	}
+	s, err := e.session(run, "", r.Inputs, typed, r.Context, e.cfg.Limits, e.cfg.Meter)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = run.Append(ctx, journal.RunStart, "", e.header(s, r.Inputs), true); err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	return s, nil
+}
+
+// session makes the session of a run that has begun under policies of a revision; "": under those of today.
+func (e *Engine) session(run *journal.Run, revision string, inputs []journal.Input, typed []string, context label.Label, limits eval.Limits, meter int) (*Session, error) {
+	if e.cfg.Watch != nil {
+		run.Watch(e.cfg.Watch)
+	}
+	s := &Session{cfg: e.cfg, run: run, given: inputs, inputs: label.Bottom(), context: context}
+	var err error
+	s.gate, err = gate.New(gate.Config{
+		Agent:     policies.Agent{Name: e.cfg.Agent, Digest: e.cfg.Digest},
+		Principal: e.cfg.Principal,
+		Session:   policies.Session{ID: run.ID(), Run: run.ID(), Mode: e.cfg.Mode},
+		Tools:     e.cfg.Tools, Known: e.cfg.Known, PDP: e.cfg.PDP, Revision: revision, Journal: run, Approver: e.cfg.Approver,
+		Clock: e.cfg.Clock, Meter: meter, Typed: typed, Reveal: e.cfg.Reveal,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	s.gate.SetTurn(0, s.context, s.context)
+	config := eval.Config{Host: s.gate, Tools: e.sigs, Limits: limits}
+	for _, in := range inputs {
+		config.Inputs = append(config.Inputs, eval.Input{Name: in.Name, Value: in.Value})
+		s.inputs = s.inputs.Join(in.Value.Deep())
+	}
+	if s.eval, err = eval.NewSession(config); err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	return s, nil
+}
+
+// header is what the journal of a run that begins is headed by.
+func (e *Engine) header(s *Session, inputs []journal.Input) journal.RunStarted {
+	limits := s.eval.Limits()
+	return journal.RunStarted{
+		Language: eval.Language, Agent: e.cfg.Agent, Digest: e.cfg.Digest, Principal: e.cfg.Principal, Mode: e.cfg.Mode,
+		Revision: e.cfg.PDP.Revision(), Tools: e.cfg.Tools.Names(), Inputs: inputs, Schemas: e.schemas, Context: &s.context, From: e.cfg.From,
+		Limits: map[string]int64{
+			"steps": limits.Steps, "memory": limits.Memory, "wall_ms": limits.Wall.Milliseconds(),
+			"calls": int64(limits.Calls), "depth": int64(limits.Depth), "output": limits.Output, "meter": int64(max(e.cfg.Meter, 0)),
+		},
+	}
+}
+
+// ID returns the run's id.
+func (s *Session) ID() string { return s.run.ID() }
+
+// Gate returns the session's gate, to read its counts, its meter and what waits.
+func (s *Session) Gate() *gate.Gate { return s.gate }
+
+// Err returns why the run cannot go on, or nil: its journal has failed, or it was gone over again and is not what was recorded.
+func (s *Session) Err() error { return s.run.Err() }
+
+// Close leaves a run that has not ended to whoever goes on with it. Nothing can be done in the session any more; after [Session.End] there is nothing to close.
+func (s *Session) Close() error { return s.run.Close() }
+
+// Floor returns the least label of whatever the session's programs make from now on.
+func (s *Session) Floor() label.Label { return s.eval.Floor() }
+
+// Names returns the names that programs have bound, sorted.
+func (s *Session) Names() []string { return s.eval.Names() }
+
+// Get returns the value of a name that a program has bound.
+func (s *Session) Get(name string) (value.Value, error) { return s.eval.Get(name) }
+
+// Program is one program of a session.
+type Program struct {
+	File   string // its name, for positions
+	Text   string
+	Author label.Label // of who wrote it: for a model, the join of all that it was shown. The zero label trusts nobody
+}
+
+// Exec runs a program as the session's next turn. An error of the program, a refusal
+// that it does not catch and a limit are outcomes, not errors; a text that does not compile is an outcome with
+// the status error and the code "syntax". The error says that the run cannot go on: its journal failed.
+func (s *Session) Exec(ctx context.Context, p Program) (eval.Outcome, error) {
+	s.turn++
+	s.gate.SetTurn(s.turn, p.Author, s.context)
+	began, err := s.run.Append(ctx, journal.TurnStart, "", journal.TurnStarted{Turn: s.turn, File: p.File, Program: p.Text, Author: p.Author}, false)
+	if err != nil {
+		return eval.Outcome{}, fmt.Errorf("engine: %w", err)
+	}
+	s.gate.SetTime(began.Time)
+	out, err := s.exec(ctx, p)
+	if err == nil && s.run.Retracing() && ctx.Err() != nil { // it has not come to where it can go on: leave it as it is
+		err = ctx.Err()
+		s.run.Abandon(err)
+	}
+	if err != nil {
+		return out, fmt.Errorf("engine: %w", err)
+	}
+	end := journal.ProgramEnded{
+		Turn: s.turn, Status: string(out.Status), Label: label.Bottom(), Floor: out.Floor, Steps: out.Steps,
+		Peak: out.Peak, Calls: out.Calls, Duration: out.Duration, Permits: out.Permits, Looks: out.Looks,
+	}
+	for _, r := range out.Rises {
+		end.Rises = append(end.Rises, journal.FloorRaised{Site: policies.Site(r.Site), Floor: r.Floor, Why: r.Why})
+	}
+	if out.Err != nil {
+		end.Code, end.Message, end.Label = out.Err.Code, out.Err.Error(), out.Err.Label
+		if out.Err.Detail != "" {
+			end.Message += "\n" + out.Err.Detail
+		}
+	}
+	if _, err := s.run.Append(context.WithoutCancel(ctx), journal.ProgramEnd, "", end, false); err != nil {
+		return out, fmt.Errorf("engine: %w", err)
+	}
+	return out, nil
+}
+
+func (s *Session) exec(ctx context.Context, p Program) (eval.Outcome, error) {
+	readable := s.inputs.Join(s.eval.Floor())
+	if _, refused := s.gate.Program(ctx, gate.Start{File: p.File, Text: p.Text, Inputs: readable}); refused != nil {
+		return s.eval.Refuse(refused, p.File, p.Author), nil
+	}
+	prog, err := eval.Compile(p.File, []byte(p.Text), s.eval.Env())
+	if err != nil {
+		return s.eval.Reject(err, p.File, p.Author), nil
+	}
+	past, err := s.past()
+	if err != nil {
+		return eval.Outcome{}, err
+	}
+	return s.eval.RunAgain(ctx, prog, p.Author, past)
+}
+
+// Observe asks to show a value to the model; see [gate.Gate.Observe].
+func (s *Session) Observe(ctx context.Context, name string, v value.Value, pc label.Label) (gate.Observation, error) {
+	return s.gate.Observe(ctx, name, v, pc)
+}
+
+// The ways for a run to end.
+const (
+	Done    = "done"
+	Failed  = "failed"
+	Refused = "denied"
+	Budget  = "budget"
+	Waiting = "waiting"
+)
+
+// ExitCode returns the exit code of a command that ended in a status: 0 done, 1 failed, 3 denied, 4
+// budget, 5 waiting.
+func ExitCode(status string) int {
+	switch status {
+	case Done:
+		return 0
+	case Refused:
+		return 3
+	case Budget:
+		return 4
+	case Waiting:
+		return 5
+	}
+	return 1
+}
+
+// StatusOf returns how a run ends whose last program ended so.
+func StatusOf(s eval.Status) string {
+	switch s {
+	case eval.OK, eval.Answered:
+		return Done
+	case eval.Denied:
+		return Refused
+	case eval.Limited:
+		return Budget
+	case eval.Waiting:
+		return Waiting
+	}
+	return Failed
+}
+
+// Ending is how a run ends.
+type Ending struct {
+	Status string // one of the constants; "" is [Failed]
+	Answer *value.Value
+	Reason string // in words, if it did not end well
+}
+
+// End records the end of the run. No program can be run afterwards.
+func (s *Session) End(ctx context.Context, e Ending) error {
+	if e.Status == "" {
+		e.Status = Failed
+	}
+	_, err := s.run.Append(context.WithoutCancel(ctx), journal.RunEnd, "", journal.RunEnded{
+		Status: e.Status, Exit: ExitCode(e.Status), Answer: e.Answer, Reason: e.Reason, Counts: s.gate.Counts().Map(),
+	}, true)
+	if err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	return nil
+}

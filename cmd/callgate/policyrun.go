@@ -15,7 +15,7 @@ import (
 	"callgate/policies"
 )
 
-// recorded reads a run of the past from a state folder. The beginning of its id will do.
+// recorded reads a run of the past from a state folder, without what does not count any more. The beginning of its id will do.
 func (c *command) recorded(ctx context.Context, state, run string) (events []journal.Event, err error) {
 	store, dir, err := c.past(state)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *command) recorded(ctx context.Context, state, run string) (events []jou
 	if events, err = store.Read(ctx, id, 1); err != nil {
 		return nil, err
 	}
-	return events, journal.Verify(events)
+	return journal.Current(events, false), journal.Verify(events)
 }
 
 // principalOf is on whose behalf a run ran.

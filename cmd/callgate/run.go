@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,9 +76,10 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
 
-	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state))
+	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state), nil)
 	agent, more := agents.Build(ctx, p, agents.Options{
-		State: st.dir, Journal: st.journal(), Store: st.store, Approver: c.approver(f.approve.value, p.Host, st.store), Watch: watch, Tools: agentdojo.Granted(p),
+		State: st.dir, Journal: st.journal(), Store: st.store, From: origin(path, f.policies),
+		Approver: c.approver(f.approve.value, p.Host, st.store), Watch: watch, Tools: agentdojo.Granted(p),
 		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return spec.Load(path, f.policies) },
 	})
 	if agent != nil {
@@ -101,6 +103,19 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 	return quit(engine.ExitCode(result.Status))
 }
 
+// origin is where the files of an agent are, for the journal; nil if that cannot be said.
+func origin(agent, policies string) *journal.Origin {
+	var o journal.Origin
+	var err error
+	if o.Agent, err = filepath.Abs(agent); err == nil && policies != "" {
+		o.Policies, err = filepath.Abs(policies)
+	}
+	if err != nil {
+		return nil
+	}
+	return &o
+}
+
 // reloaded says what became of policies that changed while an agent runs.
 func (c *command) reloaded(problems []spec.Problem) {
 	if spec.Fatal(problems) {
@@ -111,8 +126,9 @@ func (c *command) reloaded(problems []spec.Problem) {
 	c.tell(problems)
 }
 
-// watch returns what renders the events of a run to standard output, and what to call after its end.
-func (c *command) watch(asJSON bool, o console.Options) (watch func(journal.Event), finish func(agents.Result) error) {
+// watch returns what renders the events of a run to standard output, and what to call after its end. What has happened in a run that is gone
+// on with is in past.
+func (c *command) watch(asJSON bool, o console.Options, past []journal.Event) (watch func(journal.Event), finish func(agents.Result) error) {
 	if asJSON {
 		var failed error
 		watch = func(e journal.Event) {
@@ -123,6 +139,9 @@ func (c *command) watch(asJSON bool, o console.Options) (watch func(journal.Even
 		return watch, func(agents.Result) error { return failed }
 	}
 	t := console.NewTimeline(c.stdout, o)
+	if past != nil {
+		t.Past(past)
+	}
 	return t.Event, func(r agents.Result) error {
 		t.Printed(r.Last.Prints)
 		return t.Close()
@@ -131,12 +150,16 @@ func (c *command) watch(asJSON bool, o console.Options) (watch func(journal.Even
 
 // timelineOptions say how a run of an agent is shown, and what can be done after it.
 func (c *command) timelineOptions(path, state string) console.Options {
-	o := console.Options{Look: console.LookOf(c.stdout, c.getenv), Next: "callgate run " + word(path)}
+	o := console.Options{Look: console.LookOf(c.stdout, c.getenv)}
 	if state == "" {
-		o.Next += " --approve ask, at a terminal, or --approve all; --state DIR keeps what was done"
+		o.Next = func(string) string {
+			return "callgate run " + word(path) + " --approve ask, at a terminal, or --approve all; --state DIR keeps what was done"
+		}
 		return o
 	}
-	o.Next += " --state " + word(state) + " --approve ask, at a terminal, or --approve all"
+	o.Next = func(run string) string {
+		return "callgate runs resume " + run + " --state " + word(state) + " --approve ask, at a terminal, or --approve all"
+	}
 	o.Show = func(run string) string { return "callgate runs show " + run + " --state " + word(state) }
 	return o
 }

@@ -16,7 +16,7 @@ func (c *command) runsVerb() *cobra.Command {
 	cmd.Long = `List, show, watch and export runs, from the journal in a state folder: the one that --state names, that of
 callgate.yaml in this folder or above it, or else $XDG_STATE_HOME/callgate (~/.local/state/callgate).`
 	cmd.Example = "  callgate runs list --state ./state\n  callgate runs show 20261201-100000123-k7q2m9xw4d --state ./state"
-	cmd.AddCommand(c.listVerb(), c.showVerb(), c.watchVerb(), c.exportVerb())
+	cmd.AddCommand(c.listVerb(), c.showVerb(), c.watchVerb(), c.exportVerb(), c.resumeVerb(), c.replayVerb())
 	return cmd
 }
 

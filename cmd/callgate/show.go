@@ -137,7 +137,7 @@ func (c *command) show(ctx context.Context, id, call, graph string, raw bool, f 
 		err = journal.Export(c.stdout, events)
 	default:
 		t := console.NewTimeline(c.stdout, console.Options{Look: console.LookOf(c.stdout, c.getenv), MayRead: p.who.MayRead})
-		for _, e := range p.readable {
+		for _, e := range journal.Current(p.readable, false) {
 			t.Event(e)
 		}
 		err = t.Close()

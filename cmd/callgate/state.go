@@ -43,6 +43,12 @@ func openState(dir string) (*state, error) {
 	return s, nil
 }
 
+// stateOf is the state folder of a journal that is open.
+func stateOf(dir string, store *journal.SQLite) (*state, error) {
+	dir, err := filepath.Abs(dir)
+	return &state{dir: dir, kept: true, store: store}, err
+}
+
 // journal is the file of the journal.
 func (s *state) journal() string { return filepath.Join(s.dir, journalFile) }
 

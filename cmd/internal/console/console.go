@@ -30,8 +30,8 @@ type Options struct {
 	// MayRead says what who looks may read; nil: what the run's principal may.
 	MayRead func(label.Label) bool
 
-	// Next says, for a run that waits, what to type in order to go on with it; "" says nothing.
-	Next string
+	// Next says, for a run that waits, what to type in order to go on with it; nil says nothing.
+	Next func(run string) string
 
 	// Show says, at the end of a run, what to type in order to see it again; nil says nothing.
 	Show func(run string) string
@@ -118,7 +118,7 @@ func (t *Timeline) Event(e journal.Event) {
 	case journal.Reloaded:
 		with(t, e, t.reloaded)
 	case journal.CallStart:
-		t.begun = append(t.begun, e.Call)
+		with(t, e, t.callStarted)
 	case journal.CallResult:
 		with(t, e, t.ended)
 	case journal.Approved:
@@ -131,6 +131,49 @@ func (t *Timeline) Event(e journal.Event) {
 		with(t, e, t.programEnded)
 	case journal.RunEnd:
 		with(t, e, t.runEnded)
+	case journal.Resumed:
+		with(t, e, t.resumed)
+	}
+}
+
+// Past takes in what has happened in a run that is gone on with, and writes no more of it than whose run it is.
+func (t *Timeline) Past(events []journal.Event) {
+	w := t.w
+	t.w = io.Discard
+	for _, e := range events {
+		t.Event(e)
+	}
+	t.flush()
+	t.w = w
+	if len(events) > 0 {
+		t.head(strong, "run", t.line(events[0].Run, maxName))
+	}
+}
+
+// resumed writes where the run was gone on with, and under which changes.
+func (t *Timeline) resumed(_ journal.Event, r journal.RunResumed) {
+	after := "from its beginning"
+	if r.After != "" {
+		after = "after call " + t.line(r.After, maxName)
+	}
+	by := ""
+	if r.By != "" {
+		by = ", by " + t.line(r.By, maxName)
+	}
+	t.print("\n")
+	t.head(strong, "resumed", fmt.Sprintf("%s: %s gone through%s", after, count(r.Events, "event"), by))
+	for _, c := range r.Changed {
+		t.note("", t.paint(wait, "changed")+": "+t.line(c, 0))
+	}
+}
+
+// callStarted takes note of a call whose result is to come, and writes that it is made again.
+func (t *Timeline) callStarted(e journal.Event, c journal.CallStarted) {
+	if c.Try > 1 {
+		t.entry(e.Call, wait, "again", t.line(c.Tool, maxName)+": it had begun when the process ended", "")
+	}
+	if !slices.Contains(t.begun, e.Call) {
+		t.begun = append(t.begun, e.Call)
 	}
 }
 

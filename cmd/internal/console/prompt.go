@@ -50,26 +50,53 @@ func (p *Prompt) Approve(ctx context.Context, q gate.Question) (gate.Verdict, er
 // Ask asks. Yes approves, no and an empty line refuse. When the input or ctx ends, or the answer is
 // neither for the third time, nobody has answered; after the end of either nothing more is asked.
 func (p *Prompt) Ask(ctx context.Context, q Question) (gate.Verdict, error) {
+	by := cmp.Or(p.person.Sub, Whoever)
+	ask := "approve this call of " // said again: what stands above may be out of sight
+	if q.Approval.Ask == gate.AskInterrupted {
+		ask = "make this call again, of "
+	}
+	ask += p.look.line(q.Tool, maxName)
+	if p.person.Sub != q.Principal.Sub {
+		ask += ", as " + p.look.line(by, maxName)
+	}
+	yes, err := p.ask(ctx, q.Text(p.look), ask+"?")
+	switch {
+	case err != nil:
+		return gate.Verdict{}, err
+	case yes == nil:
+		return gate.Verdict{Reason: "no answer at the terminal"}, nil
+	case *yes:
+		return gate.Verdict{Outcome: gate.Approved, By: by, Groups: p.person.Groups}, nil
+	}
+	return gate.Verdict{Outcome: gate.Refused, By: by, Groups: p.person.Groups}, nil
+}
+
+// Confirm asks whether to go on, below lines that say what it is about. Without an answer it is no.
+func (p *Prompt) Confirm(ctx context.Context, lines []string, question string) (bool, error) {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(p.look.line(l, 0) + "\n")
+	}
+	yes, err := p.ask(ctx, b.String(), question)
+	return yes != nil && *yes, err
+}
+
+// ask puts a question, below a text, that is answered with yes or no; nil is no answer.
+func (p *Prompt) ask(ctx context.Context, text, question string) (yes *bool, err error) {
 	p.asking.Lock()
 	defer p.asking.Unlock()
 	if p.over {
-		return gate.Verdict{Reason: "nobody to ask"}, nil
+		return nil, nil
 	}
-	by := cmp.Or(p.person.Sub, Whoever)
-	if _, err := io.WriteString(p.out, q.Text(p.look)); err != nil {
-		return gate.Verdict{}, err
+	if _, err := io.WriteString(p.out, text); err != nil {
+		return nil, err
 	}
 	if p.Discard != nil {
 		p.Discard()
 	}
-	ask := "approve this call of " + p.look.line(q.Tool, maxName) // said again: what stands above may be out of sight
-	if p.person.Sub != q.Principal.Sub {
-		ask += ", as " + p.look.line(by, maxName)
-	}
-	ask += "?"
 	for range maxTries {
-		if _, err := io.WriteString(p.out, p.look.paint(wait, ask)+" [y/N] "); err != nil {
-			return gate.Verdict{}, err
+		if _, err := io.WriteString(p.out, p.look.paint(wait, question)+" [y/N] "); err != nil {
+			return nil, err
 		}
 		line, ok := p.read(ctx)
 		if !ok {
@@ -78,13 +105,13 @@ func (p *Prompt) Ask(ctx context.Context, q Question) (gate.Verdict, error) {
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":
-			return gate.Verdict{Outcome: gate.Approved, By: by, Groups: p.person.Groups}, nil
+			return new(true), nil
 		case "n", "no", "":
-			return gate.Verdict{Outcome: gate.Refused, By: by, Groups: p.person.Groups}, nil
+			return new(false), nil
 		}
 	}
-	_, err := io.WriteString(p.out, "\n")
-	return gate.Verdict{Reason: "no answer at the terminal"}, err
+	_, err = io.WriteString(p.out, "\n")
+	return nil, err
 }
 
 // read returns the next line. Lines are read by a goroutine that lives as long as the input: reading

@@ -51,8 +51,8 @@ func (t *Timeline) runEnded(e journal.Event, r journal.RunEnded) {
 		}
 		t.head(strong, "answer", text)
 	}
-	if r.Status == journal.StatusWaiting && t.opts.Next != "" {
-		t.head(strong, "go on", t.line(t.opts.Next, 0))
+	if r.Status == journal.StatusWaiting && t.opts.Next != nil {
+		t.head(strong, "go on", t.line(t.opts.Next(e.Run), 0))
 	}
 	if t.opts.Show != nil {
 		t.head(strong, "again", t.line(t.opts.Show(e.Run), 0))

@@ -31,11 +31,11 @@ var ErrPast = errors.New("there is no more of it in the journal")
 //
 // What only stopped the run is not in its past: see [Current]. The run is claimed as [Resume] does, unless how.Only. Errors are [*HeldError], [ErrNoRun], [ErrEnded] unless how.Only, [ErrNewer], [ErrRedacted] and
 // [*ChainError].
-func Retrace(ctx context.Context, s Store, run string, how Retracing, o Options) (r *Run, header RunStarted, err error) {
+func Retrace(ctx context.Context, s Store, run string, how Retracing, o Options) (_ *Run, header RunStarted, err error) {
 	if err := checkID(run); err != nil {
 		return nil, header, err
 	}
-	r = newRun(s, run, o)
+	r := newRun(s, run, o)
 	if !how.Only {
 		if err := r.hold(ctx, o); err != nil {
 			return nil, header, err

@@ -1,10 +1,11 @@
 package gate
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -108,8 +109,17 @@ func news(x *crossing, d *policies.Decision, round int, last *policies.Decision)
 	case round == 0:
 		return x.kind != policies.KindBuiltin || d.ReadHistory
 	}
-	alike := len(d.Obligations)+len(last.Obligations) == 0 || reflect.DeepEqual(d.Obligations, last.Obligations)
-	return d.Revision != last.Revision || d.ReadHistory != last.ReadHistory || !alike
+	return d.Revision != last.Revision || d.ReadHistory != last.ReadHistory || !alike(d.Obligations, last.Obligations)
+}
+
+// alike reports whether obligations are the same in a journal, whichever types an engine gave their fields.
+func alike(a, b []policies.Obligation) bool {
+	if len(a)+len(b) == 0 {
+		return true
+	}
+	x, failed := json.Marshal(a)
+	y, err := json.Marshal(b)
+	return failed == nil && err == nil && bytes.Equal(x, y)
 }
 
 func askKey(policy, ask string) string { return policy + "\x00" + ask }

@@ -280,7 +280,12 @@ func (a *audit) listed(info RunInfo, events []Event) {
 	if err != nil {
 		return // its chain says why
 	}
-	info.Holder = nil
+	if events[0].Redacted() {
+		want.Agent = info.Agent
+	}
+	if want.Status == statusUnknown {
+		want.Status = info.Status
+	}
 	switch {
 	case want.Events < info.Events:
 		a.add(Problem{Run: info.ID, Seq: want.Events + 1, What: fmt.Sprintf("cut off: the list of runs knows of %d events", info.Events)})

@@ -66,6 +66,7 @@ type appending struct {
 	events   []Event
 	imported bool                        // the events are a whole run of another journal
 	do       func(context.Context) error // if there are no events; it may be called again
+	alone    bool                        // do is done without a transaction
 	sync     bool
 	done     chan error // gets the outcome, or errLead
 }
@@ -86,7 +87,7 @@ func open(path string, wait time.Duration) (*SQLite, error) {
 		"_pragma": {
 			fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()),
 			"synchronous(NORMAL)", "foreign_keys(ON)", "cell_size_check(ON)", "trusted_schema(OFF)",
-			"journal_size_limit(67108864)",
+			"journal_size_limit(67108864)", "secure_delete(FAST)",
 		},
 		"_defensive": {"1"}, "_dqs": {"0"}, "_error_rc": {"1"},
 	}
@@ -179,7 +180,7 @@ func (s *SQLite) take(ctx context.Context, a *appending) error {
 func (s *SQLite) lead(ctx context.Context) {
 	s.mu.Lock()
 	n, events := 0, 0
-	for n < len(s.waiting) && (n == 0 || events+len(s.waiting[n].events) <= groupEvents) {
+	for n < len(s.waiting) && (n == 0 || events+len(s.waiting[n].events) <= groupEvents && !s.waiting[0].alone && !s.waiting[n].alone) {
 		events += len(s.waiting[n].events)
 		n++
 	}
@@ -223,6 +224,12 @@ func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
 			return s.explain(err)
 		}
 		s.full = full
+	}
+	if a := group[0]; a.alone {
+		if err := a.do(ctx); err != nil {
+			return s.explain(err)
+		}
+		return nil
 	}
 	if err := s.exec(ctx, "begin"); err != nil {
 		return s.explain(err)

@@ -301,6 +301,9 @@ func (f *file) host(n *node) *Host {
 			h.Most.Readers = append([]string{}, r.strs()...)
 		}
 	}
+	if j := s.get("journal"); j != nil {
+		h.Journal = Journal{Keep: time.Duration(j.get("keep").quantity(durations)), MaxSize: j.get("maxSize").quantity(sizes)}
+	}
 	return h
 }
 

@@ -315,4 +315,8 @@ var hostShape = &shape{form: mapForm, keys: []key{
 		{name: "meter", def: "any", shape: number(counts, "The bits that one session may tell; an agent that says nothing has these if they are fewer than its own.")},
 	}}},
 	{name: "state", def: "the user's state folder", shape: filePath("Folder of the journal.")},
+	{name: "journal", def: "all is kept", shape: &shape{form: mapForm, doc: "How long runs are kept. When another one begins, those that have ended and are too old or too much are taken out.", keys: []key{
+		{name: "keep", def: "for ever", shape: number(durations, "How long runs are kept after their end.")},
+		{name: "maxSize", def: "any", shape: number(sizes, "How much the journal may hold: beyond it, those runs go first that ended first.")},
+	}}},
 }}

@@ -227,6 +227,7 @@ type Host struct {
 	People    []Person // no login twice; none: whoever is at the machine is the principal
 	Most      Most
 	State     string // state folder, resolved; "" means the user's
+	Journal   Journal
 	Dir       string
 	File      string // path of the file
 
@@ -250,6 +251,12 @@ type Most struct {
 	Trust, Listing string   // a level; "": any
 	Readers        []string // besides the principal; nil: any
 	Meter          int      // 0: any
+}
+
+// Journal is how long runs are kept. The zero Journal keeps them all.
+type Journal struct {
+	Keep    time.Duration // after their end; 0: for ever
+	MaxSize int64         // bytes that the journal may hold; 0: any
 }
 
 // Person is who is at the machine with an account of the operating system.

@@ -75,6 +75,7 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
+	c.retain(ctx, st, p.Host)
 
 	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state), nil)
 	agent, more := agents.Build(ctx, p, agents.Options{

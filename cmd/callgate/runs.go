@@ -17,6 +17,7 @@ func (c *command) runsVerb() *cobra.Command {
 callgate.yaml in this folder or above it, or else $XDG_STATE_HOME/callgate (~/.local/state/callgate).`
 	cmd.Example = "  callgate runs list --state ./state\n  callgate runs show 20261201-100000123-k7q2m9xw4d --state ./state"
 	cmd.AddCommand(c.listVerb(), c.showVerb(), c.watchVerb(), c.exportVerb(), c.resumeVerb(), c.replayVerb())
+	cmd.AddCommand(c.verifyVerb(), c.checkpointVerb(), c.importVerb(), c.pruneVerb())
 	return cmd
 }
 
@@ -27,8 +28,12 @@ type runsFlags struct {
 }
 
 func (f *runsFlags) add(cmd *cobra.Command, what string) {
-	cmd.Flags().StringVar(&f.state, "state", "", "`folder` of the journal")
+	f.addState(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, what)
+}
+
+func (f *runsFlags) addState(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.state, "state", "", "`folder` of the journal")
 }
 
 // verify finds what was done to the events of a run, which were read after its line in the list: a run that

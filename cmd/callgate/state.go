@@ -76,17 +76,8 @@ func (c *command) userState() (string, error) {
 // past opens the journal of a state folder for reading: the one named, that of callgate.yaml here or above, or the user's.
 func (c *command) past(dir string) (*journal.SQLite, string, error) {
 	if dir == "" {
-		host, problems := spec.FindHost(".")
-		if spec.Fatal(problems) {
-			return nil, "", c.invalid(problems)
-		}
-		if host != nil {
-			dir = host.State
-		}
-	}
-	if dir == "" {
 		var err error
-		if dir, err = c.userState(); err != nil {
+		if dir, err = c.stateFolder(); err != nil {
 			return nil, "", err
 		}
 	}
@@ -96,4 +87,16 @@ func (c *command) past(dir string) (*journal.SQLite, string, error) {
 	}
 	store, err := journal.Open(file)
 	return store, dir, err
+}
+
+// stateFolder is the one that nobody has named on the command line: that of callgate.yaml here or above, or the user's.
+func (c *command) stateFolder() (string, error) {
+	host, problems := spec.FindHost(".")
+	if spec.Fatal(problems) {
+		return "", c.invalid(problems)
+	}
+	if host != nil && host.State != "" {
+		return host.State, nil
+	}
+	return c.userState()
 }

@@ -139,10 +139,9 @@ func (s *SQLite) version(ctx context.Context) (app, version, tables int64, err e
 
 // migrate makes the tables of a new file, and what a file of a former version lacks, in one transaction, unless another process was first.
 func (s *SQLite) migrate(ctx context.Context) (err error) {
-	if _, err := s.conn.ExecContext(ctx, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE"); err != nil {
+	if _, err := s.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	s.full = true
 	defer func() {
 		if err != nil {
 			_, undo := s.conn.ExecContext(ctx, "ROLLBACK")

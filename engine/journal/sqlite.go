@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,13 +46,15 @@ type SQLite struct {
 	idle    sync.Cond // nobody is committing
 
 	// of whoever is leading:
-	conn *sql.Conn
-	stmt map[string]*sql.Stmt
-	full bool // the connection's synchronous is FULL, else NORMAL
-	runs map[string]*known
+	conn        *sql.Conn
+	stmt        map[string]*sql.Stmt
+	synchronous string // of the connection: EXTRA at first, so that what a file is made with is durable, its folder too
+	runs        map[string]*known
 
 	claims map[string]string  // tokens of the claims that were made here, by run
 	key    ed25519.PrivateKey // signs checkpoints; nil: not read yet
+
+	commits atomic.Int64 // transactions committed
 }
 
 // known is a run that this process appends to. What another one appends meanwhile meets the
@@ -77,19 +80,23 @@ var errLead = errors.New("lead")
 // Open opens the journal in a file, and makes it, readable by its owner only, and its folder if
 // they are not there. A file that is something else, is damaged, is
 // from a newer version ([ErrNewer]), is locked or cannot be written is an error that says so.
-func Open(path string) (*SQLite, error) { return open(path, lockWait) }
+func Open(path string) (*SQLite, error) { return open(path, lockWait, "") }
 
-func open(path string, wait time.Duration) (*SQLite, error) {
+// open is Open with another time to wait, and with another file system of SQLite's by its name.
+func open(path string, wait time.Duration, vfs string) (*SQLite, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	query := url.Values{
 		"_pragma": {
 			fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()),
-			"synchronous(NORMAL)", "foreign_keys(ON)", "cell_size_check(ON)", "trusted_schema(OFF)",
+			"synchronous(EXTRA)", "foreign_keys(ON)", "cell_size_check(ON)", "trusted_schema(OFF)",
 			"journal_size_limit(67108864)", "secure_delete(FAST)",
 		},
 		"_defensive": {"1"}, "_dqs": {"0"}, "_error_rc": {"1"},
+	}
+	if vfs != "" {
+		query.Set("vfs", vfs)
 	}
 	// The path of a URI is absolute here: SQLite takes a relative one for an authority if it begins with two slashes.
 	abs, err := filepath.Abs(path)
@@ -210,20 +217,18 @@ func (s *SQLite) lead(ctx context.Context) {
 
 // commit stores the events of a group in one transaction.
 func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
-	full := false
+	synchronous := "NORMAL"
 	for _, a := range group {
-		full = full || a.sync
-	}
-	if full != s.full {
-		// Not a statement made beforehand: SQLite obeys this pragma while it compiles it.
-		text := "PRAGMA synchronous = NORMAL"
-		if full {
-			text = "PRAGMA synchronous = FULL"
+		if a.sync {
+			synchronous = "FULL"
 		}
-		if _, err := s.conn.ExecContext(ctx, text); err != nil {
+	}
+	if synchronous != s.synchronous {
+		// Not a statement made beforehand: SQLite obeys this pragma while it compiles it.
+		if _, err := s.conn.ExecContext(ctx, "PRAGMA synchronous = "+synchronous); err != nil {
 			return s.explain(err)
 		}
-		s.full = full
+		s.synchronous = synchronous
 	}
 	if a := group[0]; a.alone {
 		if err := a.do(ctx); err != nil {
@@ -259,6 +264,7 @@ func (s *SQLite) commit(ctx context.Context, group []*appending) (err error) {
 		}
 		return s.explain(err)
 	}
+	s.commits.Add(1)
 	return nil
 }
 

@@ -138,7 +138,7 @@ func TestOnlySyncedAppendsAreSynced(t *testing.T) {
 
 func TestALockedFileEndsTheRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
-	s, err := open(path, 50*time.Millisecond)
+	s, err := open(path, 50*time.Millisecond, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestALockedFileEndsTheRun(t *testing.T) {
 	if events, err := s.Read(t.Context(), "x", 1); err != nil || len(events) != 1 {
 		t.Errorf("reading while it is locked: %d events, %v; want 1", len(events), err)
 	}
-	if _, err := open(path, 50*time.Millisecond); err != nil {
+	if _, err := open(path, 50*time.Millisecond, ""); err != nil {
 		t.Errorf("opening while it is locked, in order to read: %v", err)
 	}
 }

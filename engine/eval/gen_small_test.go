@@ -2,6 +2,7 @@ package eval
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -287,10 +288,15 @@ func (g *smallGen) program(template string, isExpr bool) string {
 func (g *smallGen) programs() []string {
 	turns := []string{""}
 	for range 1 + max(0, g.IntN(8)-6) {
-		if g.chance(65) {
-			turns = append(turns, g.program(smallExprs[g.IntN(len(smallExprs))], true))
-		} else {
-			turns = append(turns, g.program(smallStmts[g.IntN(len(smallStmts))], false))
+		switch n := g.IntN(20); {
+		case n < 9:
+			turns = append(turns, g.program(g.one(smallExprs), true))
+		case n < 12:
+			turns = append(turns, g.program(g.one(wideExprs), true))
+		case n < 18:
+			turns = append(turns, g.program(g.one(smallStmts), false))
+		default:
+			turns = append(turns, g.program(g.one(wideStmts), false))
 		}
 	}
 	imported(turns)
@@ -337,10 +343,10 @@ func TestSmallCoverage(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range smallExprs {
+	for _, s := range slices.Concat(smallExprs, wideExprs) {
 		run(s, true)
 	}
-	for _, s := range smallStmts {
+	for _, s := range slices.Concat(smallStmts, wideStmts) {
 		run(s, false)
 	}
 	for _, name := range decided[1:] {

@@ -13,11 +13,22 @@ var (
 	smallStmtText string
 )
 
-// smallExprs and smallStmts are the constructs.
-var smallExprs, smallStmts = smallTexts()
+// The constructs: those of the files, and what many kinds of operands have in common.
+var (
+	smallExprs           = linesOf(smallExprText)
+	smallStmts           = unfolded(linesOf(smallStmtText))
+	wideExprs, wideStmts = wideTexts()
+)
 
-func smallTexts() (exprs, stmts []string) {
-	exprs = linesOf(smallExprText)
+// unfolded puts the ends of lines into templates.
+func unfolded(list []string) []string {
+	for i := range list {
+		list[i] = strings.ReplaceAll(list[i], `\n`, "\n")
+	}
+	return list
+}
+
+func wideTexts() (exprs, stmts []string) {
 	for _, kinds := range []struct{ ops, kinds string }{
 		{"+ - * / // % **", "int,int num,num any,any"},
 		{"& | ^ << >>", "int,int int,nat bool,int"},
@@ -46,10 +57,6 @@ func smallTexts() (exprs, stmts []string) {
 	}
 	for kind := range strings.FieldsSeq("list tuple str bytes range deque nt strs lists") {
 		exprs = append(exprs, "$"+kind+"[$nat]", "$"+kind+"[$int]", "$"+kind+"[$nat:]", "$"+kind+"[:$int]", "$"+kind+"[$nat:$nat]", "$"+kind+"[::$int]", "$"+kind+"[$int:$int:$int]", "$"+kind+"[$any]")
-	}
-	stmts = append(linesOf(smallStmtText), stmts...)
-	for i := range stmts {
-		stmts[i] = strings.ReplaceAll(stmts[i], `\n`, "\n")
 	}
 	for kind := range strings.FieldsSeq("any int str list dict set tuple range deque counter ddict odict nt struct exc match date dtime time delta zone seq pattern method func bytes float bool mixed") {
 		exprs = append(exprs, "str($"+kind+")", "repr($"+kind+")", "bool($"+kind+")", "not $"+kind, "type($"+kind+")", "f\"{$"+kind+"}\"", "[$"+kind+"]", "{$"+kind+": 1}", "($"+kind+" if $"+kind+" else $"+kind+")", "($"+kind+" and $"+kind+")", "($"+kind+" or $"+kind+")", "dir($"+kind+")", "hash($"+kind+")", "json.dumps($"+kind+")", "copy.copy($"+kind+")", "copy.deepcopy($"+kind+")", "isinstance($"+kind+", $notclass)", "'%s' % $"+kind)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"callgate/engine/label"
@@ -95,19 +96,44 @@ func randomInputs(r *rand.Rand, low int) niInputs {
 	return in
 }
 
-// vary changes what the observer does not see, and returns who sees a change.
-func (in *niInputs) vary(r *rand.Rand, o observer) (niInputs, crowd) {
+// vary changes what the observer does not see of the groups that a program uses, and returns who sees a change.
+func (in *niInputs) vary(r *rand.Rand, o observer, used *[groups]bool) (niInputs, crowd) {
 	out := *in
 	var who crowd
 	all := r.IntN(2) == 0
 	for i := range out.g {
 		g := &out.g[i]
-		if s := seenBy(g.lab); s&o.bit == 0 && (all || r.IntN(2) == 0) {
+		if s := seenBy(g.lab); used[i] && s&o.bit == 0 && (all || r.IntN(2) == 0) {
 			g.vals = randomVals(r, i)
-			who |= s
+			if !slices.Equal(g.vals, in.g[i].vals) {
+				who |= s
+			}
 		}
 	}
 	return out, who
+}
+
+// groupsOf are the groups of inputs by what a program names to have them.
+var groupsOf = map[string][2]int{
+	"s1": {gS1, gS1}, "s2": {gS2, gS2}, "s3": {gS3, gS3}, "x1": {gX1, gX1}, "x2": {gX2, gX2}, "b1": {gB1, gB1}, "ml": {gMl, gMl + 2}, "md": {gMd, gMd + 2}, "ht": {gHt, gHt + 1}, "hr": {gHr, gHr + 1},
+	"hl": {gHl, gHl}, "hd": {gHd, gHd}, "hs": {gHs, gHs}, "rl": {gRl, gRl}, "rd": {gRd, gRd}, "mail": {gKind, gBody + 2}, "inbox": {gKind, gBody + 2}, "recv": {gStream, gStream + 7},
+}
+
+// uses says which groups of inputs the program may read.
+func (p *niProgram) uses() (used [groups]bool) {
+	for _, c := range p.turns {
+		for _, n := range c.names {
+			if g, ok := groupsOf[n]; ok {
+				for i := g[0]; i <= g[1]; i++ {
+					used[i] = true
+				}
+			}
+			if n == "mail" || n == "inbox" {
+				used[gTags], used[gInbox] = true, true
+			}
+		}
+	}
+	return used
 }
 
 // inputNames are the names of inputs, in the order of [niInputs.input].
@@ -389,7 +415,7 @@ func compileTurns(turns []string, known []string) (*niProgram, error) {
 	for i, text := range turns {
 		var c *Program
 		var err error
-		if text == prelude {
+		if text == prelude && (mutants.now == nil || *mutants.now == 0) {
 			c, err = compiledPrelude()
 		} else {
 			c, err = Compile(fmt.Sprintf("t%d", i+1), []byte(text), env)

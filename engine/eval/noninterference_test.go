@@ -368,10 +368,12 @@ type variant struct {
 func newCase(r *rand.Rand, seed uint64) (*niCase, error) {
 	c := &niCase{seed: seed}
 	low := []int{10, 55, 80}[r.IntN(3)]
-	switch n := r.IntN(6); {
-	case n < 4:
+	most := len(observers) // variants
+	switch n := r.IntN(8); {
+	case n < 6:
 		c.turns, low = (&smallGen{Rand: r}).programs(), 10
-	case n == 4:
+		most = 2
+	case n == 6:
 		c.turns = (&gen{Rand: r, short: true}).programs()
 	default:
 		c.turns = (&gen{Rand: r}).programs()
@@ -387,8 +389,10 @@ func newCase(r *rand.Rand, seed uint64) (*niCase, error) {
 		c.authors = append(c.authors, niLabels[r.IntN(len(niLabels))].Join(lowLabel))
 	}
 	c.base = randomInputs(r, low)
-	for _, o := range observers {
-		if in, who := c.base.vary(r, o); who != 0 && r.IntN(3) > 0 {
+	used := c.program.uses()
+	for _, i := range r.Perm(len(observers)) {
+		o := observers[i]
+		if in, who := c.base.vary(r, o, &used); who != 0 && r.IntN(3) > 0 && len(c.others) < most {
 			c.others = append(c.others, variant{in, o, who})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -136,13 +137,27 @@ func (c *command) show(ctx context.Context, id, call, graph string, raw bool, f 
 		c.tellHidden(p.hidden, raw)
 		err = journal.Export(c.stdout, events)
 	default:
-		t := console.NewTimeline(c.stdout, console.Options{Look: console.LookOf(c.stdout, c.getenv), MayRead: p.who.MayRead})
+		t := console.NewTimeline(c.stdout, console.Options{Look: console.LookOf(c.stdout, c.getenv), MayRead: p.who.MayRead, Since: waitedSince(p.readable)})
 		for _, e := range journal.Current(p.readable, false) {
 			t.Event(e)
 		}
 		err = t.Close()
 	}
 	return errors.Join(err, p.altered)
+}
+
+// waitedSince says since when calls waited for an answer.
+func waitedSince(events []journal.Event) map[string]time.Time {
+	since := map[string]time.Time{}
+	for _, e := range events {
+		if _, known := since[e.Call]; known || e.Type != journal.Approved || e.Redacted() {
+			continue
+		}
+		if given, err := journal.Decode[journal.ApprovalGiven](e); err == nil && given.Verdict == journal.StatusWaiting {
+			since[e.Call] = e.Time
+		}
+	}
+	return since
 }
 
 // showCall shows all that is known of a call.

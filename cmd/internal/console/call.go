@@ -409,6 +409,9 @@ func (t *Timeline) approved(e journal.Event, a journal.ApprovalGiven) {
 	if a.By != "" {
 		by = " by " + t.line(a.By, maxName)
 	}
+	if since, waited := t.opts.Since[e.Call]; waited && a.Verdict != "waiting" && e.Time.Sub(since) >= time.Second {
+		by += " after " + lasting(e.Time.Sub(since))
+	}
 	if a.Reason != "" {
 		by += " (" + t.line(a.Reason, maxText) + ")"
 	}

@@ -30,6 +30,9 @@ type Options struct {
 	// MayRead says what who looks may read; nil: what the run's principal may.
 	MayRead func(label.Label) bool
 
+	// Since says, by call, since when it waited for the answers that are among the events, if that is not among them.
+	Since map[string]time.Time
+
 	// Next says, for a run that waits, what to type in order to go on with it; nil says nothing.
 	Next func(run string) string
 

@@ -84,8 +84,16 @@ func (l *List) calls(ids []string) string {
 	return strings.Join(names, ",")
 }
 
-// Age says how long ago something was, in the largest unit of which there are two: "3 minutes ago".
+// Age says how long ago something was: "3 minutes ago".
 func Age(d time.Duration) string {
+	if d < time.Second {
+		return "now" // or later: a clock was set
+	}
+	return lasting(d) + " ago"
+}
+
+// lasting is a time in the largest unit of which there are two: "3 minutes".
+func lasting(d time.Duration) string {
 	unit, name := time.Second, "second"
 	for _, larger := range []struct {
 		unit time.Duration
@@ -95,8 +103,5 @@ func Age(d time.Duration) string {
 			unit, name = larger.unit, larger.name
 		}
 	}
-	if d < time.Second {
-		return "now" // or later: a clock was set
-	}
-	return count(int(d/unit), name) + " ago"
+	return count(int(d/unit), name)
 }

@@ -61,16 +61,21 @@ func (c *command) export(ctx context.Context, ids []string, pick *filter, format
 	}
 	reads := c.readers(nil)
 	hidden := 0
-	var altered []error
+	var unread []error // what is the matter with single runs: the others are written all the same
 	for _, run := range chosen {
 		p, err := readRun(ctx, store, run, reads)
 		if err != nil {
 			return err
 		}
-		altered = append(altered, p.altered)
+		unread = append(unread, p.altered)
 		switch {
 		case format == "decisions":
-			err = c.exportDecisions(p)
+			past, bad := gate.Rebuild(p.events, nil)
+			if bad != nil {
+				unread = append(unread, bad)
+				continue
+			}
+			err = c.exportDecisions(p, past)
 		case raw:
 			err = journal.Export(c.stdout, p.events)
 		default:
@@ -84,7 +89,7 @@ func (c *command) export(ctx context.Context, ids []string, pick *filter, format
 	if format == "jsonl" {
 		c.tellHidden(hidden, raw)
 	}
-	return errors.Join(altered...)
+	return errors.Join(unread...)
 }
 
 // chosenRuns are the runs that are named, in that order, or those that fit, oldest first.
@@ -139,12 +144,8 @@ type loggedCall struct {
 	Notes   []string      `json:"notes,omitempty"` // in what the input may differ from what was decided on
 }
 
-// exportDecisions writes the decisions of a run.
-func (c *command) exportDecisions(p *pastRun) error {
-	past, err := gate.Rebuild(p.events, nil)
-	if err != nil {
-		return err
-	}
+// exportDecisions writes the decisions of a run, which are those of the past.
+func (c *command) exportDecisions(p *pastRun, past []gate.Recorded) error {
 	var decisions []journal.Event // in the order of past
 	for _, e := range p.events {
 		if e.Type == journal.Decided && !e.Redacted() {

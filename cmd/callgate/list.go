@@ -77,7 +77,7 @@ func (c *command) list(ctx context.Context, f runsFlags, pick *filter, limit int
 }
 
 // picked calls each for the runs that fit, newest first, at most limit of them (0: all), as they are found. Before, it calls begin with those
-// that may fit.
+// that may fit. A run that cannot be read fits nothing and hides no other: its error is returned in the end.
 func picked(ctx context.Context, store journal.Store, pick *filter, limit int, p *looking, begin func([]journal.RunInfo), each func(listed) error) error {
 	runs, err := runsIn(ctx, store)
 	if err != nil {
@@ -91,7 +91,11 @@ func picked(ctx context.Context, store journal.Store, pick *filter, limit int, p
 	}
 	begin(may)
 	found, n := 0, 0
-	return looked(ctx, store, pick, may, func(out listed, ok bool) (more bool, err error) {
+	var unread []error
+	err = looked(ctx, store, pick, may, func(out listed, ok bool, bad error) (more bool, err error) {
+		if bad != nil {
+			unread = append(unread, bad)
+		}
 		if n++; ok {
 			if err := errors.Join(p.done(), each(out)); err != nil {
 				return false, err
@@ -100,13 +104,14 @@ func picked(ctx context.Context, store journal.Store, pick *filter, limit int, p
 		}
 		return limit == 0 || found < limit, p.at(n, len(may), found)
 	})
+	return errors.Join(append(unread, err)...)
 }
 
 // ahead is how many runs are read while one is looked at.
 const ahead = 3
 
-// looked calls each for runs, in their order, with whether they fit, until it is told that no more are wanted.
-func looked(ctx context.Context, store journal.Store, pick *filter, runs []journal.RunInfo, each func(listed, bool) (more bool, err error)) error {
+// looked calls each for runs, in their order, with whether they fit, or why that is not known, until it is told that no more are wanted.
+func looked(ctx context.Context, store journal.Store, pick *filter, runs []journal.RunInfo, each func(listed, bool, error) (more bool, err error)) error {
 	type outcome struct {
 		calls []string
 		ok    bool
@@ -146,10 +151,10 @@ func looked(ctx context.Context, store journal.Store, pick *filter, runs []journ
 			return ctx.Err()
 		}
 		out := <-one
-		if out.err != nil {
-			return out.err
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if more, err := each(listed{r, out.calls}, out.ok); !more || err != nil {
+		if more, err := each(listed{r, out.calls}, out.ok, out.err); !more || err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,6 @@ import (
 	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/engine/value"
-	"callgate/policies"
 	"callgate/spec"
 )
 
@@ -101,7 +100,7 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
 	var failed error
-	picture := console.NewTimeline(io.Discard, console.Options{Look: console.LookOf(c.stderr, c.getenv)})
+	picture := console.NewTimeline(io.Discard, console.Options{Look: console.LookOf(c.stderr, c.getenv), MayRead: c.mayRead(p.Host)})
 	watch := func(e journal.Event) {
 		if f.json {
 			failed = cmp.Or(failed, journal.Export(c.stdout, []journal.Event{e}))
@@ -147,7 +146,7 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
-	reader := reader(p)
+	reader := c.mayRead(p.Host)
 	if !f.json {
 		if err := c.output(result, reader); err != nil {
 			return err
@@ -224,14 +223,6 @@ func names(a *agents.Agent) (eval.Env, error) {
 		return eval.Env{}, err
 	}
 	return s.Env(), nil
-}
-
-// reader reports what the principal, who is at the terminal, may read.
-func reader(p *spec.Project) func(label.Label) bool {
-	if p.Host == nil {
-		return policies.Principal{}.MayRead
-	}
-	return policies.Principal{Sub: p.Host.Principal.Sub, Groups: p.Host.Principal.Groups}.MayRead
 }
 
 // output writes what the program printed, and its answer. To a terminal it goes without what could steer that.

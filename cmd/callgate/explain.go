@@ -88,7 +88,7 @@ type shownAnswer struct {
 	By      string    `json:"by,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
 	Time    time.Time `json:"time"`
-	After   string    `json:"after,omitempty"` // the ask
+	After   string    `json:"after,omitempty"` // the first time that it waited
 }
 
 // shownRule is a rule, and what came of it.
@@ -125,7 +125,7 @@ func (c *command) explain(ctx context.Context, run, call string, f explainFlags)
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
 	}
-	out, err := explained(ctx, events, call, c.readers(b)(events).MayRead, b)
+	out, err := explained(ctx, events, events, call, c.readers(b)(events).MayRead, b)
 	if err != nil {
 		return err
 	}
@@ -136,8 +136,9 @@ func (c *command) explain(ctx context.Context, run, call string, f explainFlags)
 	return err
 }
 
-// explained explains a call to whoever may read what may says. With b, rules that did not fire are explained too.
-func explained(ctx context.Context, events []journal.Event, call string, may func(label.Label) bool, b *bound) (*explanation, error) {
+// explained explains a call of a run to whoever may read what may says. The story of its approvals is told from all, which may have events that do
+// not count any more. With b, rules that did not fire are explained too.
+func explained(ctx context.Context, events, all []journal.Event, call string, may func(label.Label) bool, b *bound) (*explanation, error) {
 	var tools *builtins.Set
 	if b != nil {
 		tools = b.tools
@@ -150,7 +151,7 @@ func explained(ctx context.Context, events []journal.Event, call string, may fun
 	if at < 0 {
 		return nil, noCall(events, call)
 	}
-	x := &explainer{may: may, events: events}
+	x := &explainer{may: may, events: events, all: all}
 	return x.explain(ctx, past[at], b)
 }
 
@@ -170,6 +171,7 @@ func noCall(events []journal.Event, call string) error {
 type explainer struct {
 	may    func(label.Label) bool
 	events []journal.Event
+	all    []journal.Event // with those that do not count any more
 }
 
 func (x *explainer) explain(ctx context.Context, p gate.Recorded, b *bound) (*explanation, error) {
@@ -179,7 +181,7 @@ func (x *explainer) explain(ctx context.Context, p gate.Recorded, b *bound) (*ex
 		Run: r.Session.Run, Call: p.Call, Kind: p.Made.Kind, Tool: p.Made.Tool, Site: place(r.Call.Site),
 		Program: r.Labels.Program.String(), Decision: d, Notes: p.Notes,
 	}
-	x.story(out, d.Time)
+	x.story(out)
 	if hide != "" {
 		out.Decision = withoutMessages(d, hide)
 	}
@@ -230,8 +232,9 @@ func (x *explainer) explain(ctx context.Context, p gate.Recorded, b *bound) (*ex
 }
 
 // story tells what became of a call after it was decided: the answers to what was asked, and what came of it.
-func (x *explainer) story(out *explanation, asked time.Time) {
-	for _, e := range x.events {
+func (x *explainer) story(out *explanation) {
+	since, waited := waitedSince(x.all)[out.Call]
+	for _, e := range x.all {
 		if e.Call != out.Call || e.Redacted() {
 			continue
 		}
@@ -242,11 +245,11 @@ func (x *explainer) story(out *explanation, asked time.Time) {
 				continue
 			}
 			answer := shownAnswer{Ask: given.Ask, Verdict: given.Verdict, By: given.By, Reason: given.Reason, Time: e.Time}
-			if after := e.Time.Sub(asked); !asked.IsZero() && after >= time.Second {
+			if after := e.Time.Sub(since); waited && after >= time.Second {
 				answer.After = after.Round(time.Second).String()
 			}
 			out.Answers = append(out.Answers, answer)
-			if given.Verdict != "approved" {
+			if out.Outcome = ""; given.Verdict != "approved" {
 				out.Outcome = fmt.Sprintf("%s: %s", given.Verdict, given.Ask)
 			}
 		case journal.CallStart:

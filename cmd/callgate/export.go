@@ -70,12 +70,13 @@ func (c *command) export(ctx context.Context, ids []string, pick *filter, format
 		unread = append(unread, p.altered)
 		switch {
 		case format == "decisions":
-			past, bad := gate.Rebuild(p.events, nil)
+			current := journal.Current(p.events, false)
+			past, bad := gate.Rebuild(current, nil)
 			if bad != nil {
 				unread = append(unread, bad)
 				continue
 			}
-			err = c.exportDecisions(p, past)
+			err = c.exportDecisions(p, current, past)
 		case raw:
 			err = journal.Export(c.stdout, p.events)
 		default:
@@ -144,20 +145,20 @@ type loggedCall struct {
 	Notes   []string      `json:"notes,omitempty"` // in what the input may differ from what was decided on
 }
 
-// exportDecisions writes the decisions of a run, which are those of the past.
-func (c *command) exportDecisions(p *pastRun, past []gate.Recorded) error {
+// exportDecisions writes the decisions of a run that count: those of the past, whose events are among the current ones.
+func (c *command) exportDecisions(p *pastRun, current []journal.Event, past []gate.Recorded) error {
 	var decisions []journal.Event // in the order of past
-	for _, e := range p.events {
+	for _, e := range current {
 		if e.Type == journal.Decided && !e.Redacted() {
 			decisions = append(decisions, e)
 		}
 	}
-	x := &explainer{may: p.who.MayRead, events: p.events}
+	x := &explainer{may: p.who.MayRead, events: current, all: p.events}
 	times := map[string]int{}
 	for i, r := range past {
 		d := r.Made.Decision
 		out := &explanation{Call: r.Call}
-		x.story(out, d.Time)
+		x.story(out)
 		times[r.Call]++
 		id := r.Request.Session.Run + "/" + r.Call
 		if n := times[r.Call]; n > 1 {

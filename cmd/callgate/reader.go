@@ -37,6 +37,15 @@ func (c *command) readers(b *bound) func([]journal.Event) policies.Principal {
 	return func([]journal.Event) policies.Principal { return who }
 }
 
+// mayRead says what who is at the terminal may read of a run that they watch as it happens: what is public, if nobody knows them.
+func (c *command) mayRead(host *spec.Host) func(label.Label) bool {
+	who, err := c.person(host, "")
+	if err != nil {
+		return policies.Principal{}.MayRead
+	}
+	return who.MayRead
+}
+
 // hiding is the mark that stands in place of what is labelled l, or "" if it may be read.
 func hiding(may func(label.Label) bool, l label.Label) string {
 	if may(l) {

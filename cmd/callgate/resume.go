@@ -133,7 +133,7 @@ func (c *command) resume(ctx context.Context, args []string, f resumeFlags) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, k.state.close()) }()
-	watch, finish := c.watch(f.json, c.timelineOptions(k.path, cmp.Or(f.state, k.state.dir)), journal.Current(k.events, true))
+	watch, finish := c.watch(f.json, c.timelineOptions(k.path, cmp.Or(f.state, k.state.dir), k.project.Host), journal.Current(k.events, true))
 	agent, more := agents.Build(ctx, k.project, agents.Options{
 		State: k.state.dir, Journal: k.state.journal(), Store: k.state.store,
 		Approver: c.approver(f.approve.value, k.project.Host, k.state.store), Watch: watch, Tools: agentdojo.Granted(k.project), Told: c.reloaded, Reread: k.reread,

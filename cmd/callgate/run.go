@@ -77,7 +77,7 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 	defer func() { err = errors.Join(err, st.close()) }()
 	c.retain(ctx, st, p.Host)
 
-	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state), nil)
+	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state, p.Host), nil)
 	agent, more := agents.Build(ctx, p, agents.Options{
 		State: st.dir, Journal: st.journal(), Store: st.store, From: origin(path, f.policies),
 		Approver: c.approver(f.approve.value, p.Host, st.store), Watch: watch, Tools: agentdojo.Granted(p),
@@ -150,8 +150,8 @@ func (c *command) watch(asJSON bool, o console.Options, past []journal.Event) (w
 }
 
 // timelineOptions say how a run of an agent is shown, and what can be done after it.
-func (c *command) timelineOptions(path, state string) console.Options {
-	o := console.Options{Look: console.LookOf(c.stdout, c.getenv)}
+func (c *command) timelineOptions(path, state string, host *spec.Host) console.Options {
+	o := console.Options{Look: console.LookOf(c.stdout, c.getenv), MayRead: c.mayRead(host)}
 	if state == "" {
 		o.Next = func(string) string {
 			return "callgate run " + word(path) + " --approve ask, at a terminal, or --approve all; --state DIR keeps what was done"

@@ -415,6 +415,7 @@ func (t *Timeline) approved(e journal.Event, a journal.ApprovalGiven) {
 	if a.Reason != "" {
 		by += " (" + t.line(a.Reason, maxText) + ")"
 	}
+	t.waiting = slices.DeleteFunc(t.waiting, func(s stop) bool { return s.call == e.Call }) // before the run was gone on with
 	tone, ask := good, t.line(a.Ask, maxName)
 	switch a.Verdict {
 	case "refused":

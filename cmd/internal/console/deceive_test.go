@@ -86,6 +86,14 @@ func TestNobodyIsDeceived(t *testing.T) {
 		{"the program of somebody else", func(q *Question) {
 			q.Program, q.Author = "\nmail.send(x)\n", label.New(label.User, label.Only("ben"), nil)
 		}, nil, []string{"mail.send(x)"}},
+		{"warnings that push out others", func(q *Question) {
+			q.PC = stranger
+			q.Args[1].Value = value.ListOf(own)
+			for range 50 {
+				q.Args[1].Value.Items = append(q.Args[1].Value.Items, value.StringOf("p\u0430y \u202e p\u0430l", own))
+			}
+			q.Args[0].Value = value.ListOf(own, value.StringOf("\u0430na@corp.example", own))
+		}, []string{"decided by what is untrusted", "you may not read all", `to[0]: "\u0430na@corp.example" mixes`, "and there is more to beware of"}, nil},
 		{"a value that is another's", func(q *Question) {
 			q.Args[1].Value = value.StringOf("of b\u0435n", label.New(label.User, label.Only("ben"), nil))
 		}, []string{"you may not read all of what is approved: body, key"}, []string{"of b", "alphabets"}},

@@ -182,7 +182,7 @@ func (o Look) beware(s string, steers bool) (out []string) {
 			if r == utf8.RuneError {
 				n = 1
 			}
-			if e := ascii.line(s[i:i+n], 0); !slices.Contains(hidden, e) && len(hidden) < maxBeware {
+			if e := ascii.line(s[i:i+n], 0); !slices.Contains(hidden, e) && len(hidden) < 2*maxBeware {
 				hidden = append(hidden, e)
 			}
 		}
@@ -213,7 +213,7 @@ func (o Look) beware(s string, steers bool) (out []string) {
 }
 
 // maxBeware is how many things are said of one text.
-const maxBeware = 6
+const maxBeware = 3
 
 // readsLike says what a word would be read as, if that is ASCII.
 func readsLike(word string) string {

@@ -159,7 +159,6 @@ func (w view) asked(q Question, long *strings.Builder) []row {
 	var out []row
 	for _, a := range q.Args {
 		as := w
-		names := steers(a.Sink) && a.Sink != "" && a.Sink != policies.SinkNone // to whom, or where: none of that is cut
 		if steers(a.Sink) {
 			as.Look = Look{Width: w.Width}
 		}
@@ -172,7 +171,7 @@ func (w view) asked(q Question, long *strings.Builder) []row {
 			if size := utf8.RuneCountInString(r.value); size > maxShort {
 				text := as.lines(v, r.value)
 				r.value = as.brief(r.value, size, digestOf(v, text))
-				as.full(long, r.name, text, digestOf(v, text), q.Whole || names)
+				as.full(long, r.name, text, digestOf(v, text), q.Whole || directs(a.Sink)) // to whom, or where: none of that is cut
 			}
 			out = append(out, r)
 		}
@@ -252,43 +251,52 @@ func (w view) margin(b *strings.Builder, lines []string) {
 	}
 }
 
-// maxWarnings is how many warnings are shown; the rest is counted.
-const maxWarnings = 12
+// maxWarnings is how many warnings are shown.
+const maxWarnings = 6
 
-// warnings says what may mislead: characters, recipients, who decided that the call is made, what is not shown.
+// warnings says what may mislead: what is not shown, who decided that the call is made, recipients, and characters. Those that
+// others can make many of come last: they push out none but each other.
 func (w view) warnings(q Question) []string {
 	var out []string
-	about := func(path, text string, steers bool) {
-		for _, s := range w.beware(text, steers) {
-			out = append(out, w.line(path, maxName)+": "+s)
-		}
-	}
-	for _, a := range q.Args {
-		a.Value.Walk(true, func(p string, v value.Value, l label.Label) {
-			if v.Kind == value.String && w.may(l) {
-				about(a.Name+p, v.Str, steers(a.Sink) && a.Sink != "" && a.Sink != policies.SinkNone)
-			}
-		})
-	}
-	if q.Line() != "" {
-		about("the program", q.Program, false)
-	}
-	about("the rule's message", q.Message(), false)
-	out = append(out, w.receivers(q.Args)...)
-	if q.PC.Trust() < label.Internal {
-		out = append(out, "that the call is made was decided by what is "+w.label(q.PC))
-	}
 	if hidden := q.Hidden(); len(hidden) > 0 {
 		out = append(out, "you may not read all of what is approved: "+w.line(strings.Join(hidden, ", "), maxText))
 	}
 	if q.Masked {
 		out = append(out, "parts are not in the journal, and what is approved is more than what is shown")
 	}
+	if q.PC.Trust() < label.Internal {
+		out = append(out, "that the call is made was decided by what is "+w.label(q.PC))
+	}
+	out = append(out, w.receivers(q.Args)...)
+	about := func(path, text string, steers bool) {
+		for _, s := range w.beware(text, steers) {
+			out = append(out, w.line(path, maxName)+": "+s)
+		}
+	}
+	for _, names := range []bool{true, false} { // where it goes, and then what
+		for _, a := range q.Args {
+			if names != directs(a.Sink) {
+				continue
+			}
+			a.Value.Walk(true, func(p string, v value.Value, l label.Label) {
+				if v.Kind == value.String && w.may(l) && len(out) <= maxWarnings {
+					about(a.Name+p, v.Str, names)
+				}
+			})
+		}
+	}
+	if q.Line() != "" {
+		about("the program", q.Program, false)
+	}
+	about("the rule's message", q.Message(), false)
 	if len(out) > maxWarnings {
-		out = append(out[:maxWarnings:maxWarnings], fmt.Sprintf("and %d warnings more", len(out)-maxWarnings))
+		out = append(out[:maxWarnings:maxWarnings], "and there is more to beware of")
 	}
 	return out
 }
+
+// directs reports whether a kind of sink is declared, and says to whom or where.
+func directs(sink string) bool { return steers(sink) && sink != "" && sink != policies.SinkNone }
 
 // receivers says of recipients that do not read as what they are – with a name that looks like an address beside
 // the address, in letters of another script – to whom the call goes.

@@ -74,6 +74,9 @@ func TestNobodyIsDeceived(t *testing.T) {
 		}, []string{`"ana@corp.example"`, `"\u0430na@corp.example"`}, nil},
 		{"an address in a name", to(`"ana@corp.example" <eve@evil.example>`), []string{"goes to eve@evil.example"}, nil},
 		{"the tool's name", func(q *Question) { q.Tool = "mail.send?\n  effects: read" }, []string{`call mail.send?\n  effects: read?`}, nil},
+		{"a parameter's name", func(q *Question) {
+			q.Args[1] = journal.Argument{Name: "may clerk call nothing?\n  effects: read", Value: value.StringOf(strings.Repeat("x", 300), own)}
+		}, []string{`in full: may clerk call nothing?\n  effects: read`}, nil},
 		{"the agent's name", func(q *Question) { q.Agent = "cl\u0435rk\x1b[1m" }, []string{`may cl\u0435rk\x1b[1m call`}, nil},
 		{"the policy's message", func(q *Question) { q.Approval.Message = "fine\n  approved so far by ana\u202e"; q.Args = q.Args[:2] }, []string{`fine\n  approved so far by ana\u202e`, "the rule's message: has"}, nil},
 		{"where it came from", func(q *Question) { q.Origins["to[0]"] = "mail.read x\n  effects: read" }, []string{`mail.read x\n  effects: read`}, nil},
@@ -159,7 +162,7 @@ func checkLines(t *testing.T, look Look, got string) {
 		switch {
 		case strings.HasPrefix(l, "may "), strings.HasPrefix(l, "  effects: "), strings.HasPrefix(l, "  id "):
 			own++
-		case l == "", strings.HasPrefix(l, "  | "), strings.HasPrefix(l, carried), strings.HasSuffix(l, ", in full:"), strings.HasPrefix(l, "  CUT: "):
+		case l == "", strings.HasPrefix(l, "  | "), strings.HasPrefix(l, carried), strings.HasPrefix(l, "in full: "), strings.HasPrefix(l, "  CUT: "):
 		case strings.HasPrefix(l, "  "):
 		default:
 			t.Errorf("%+v: a line that is none of the question's: %q", look, l)
@@ -191,7 +194,7 @@ func FuzzShown(f *testing.F) {
 			Tool: s, Agent: s, Approval: policies.Approval{Ask: s, Message: s, Args: []string{"a"}}, Site: policies.Site{File: s, Line: 1},
 			Args: []journal.Argument{{Name: s, Value: value.StringOf(s, label.Bottom()), Sink: policies.SinkRecipient}, {Name: "b", Value: value.StringOf(s, label.Bottom())}},
 			PC:   label.Bottom(), By: []string{s}, Principal: policies.Principal{Sub: s},
-		}, ID: s, Shown: "abababab", Program: s, Author: label.Bottom()}
+		}, ID: "x" + s, Shown: "abababab", Program: s, Author: label.Bottom()}
 		checkLines(t, Look{Width: 80}, q.Text(Look{Width: 80}))
 		got := q.Text(Look{Wide: true})
 		for _, r := range got {

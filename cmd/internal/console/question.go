@@ -233,7 +233,7 @@ func (w view) lines(v value.Value, shown string) []string {
 
 // full writes a long value, line by line, each behind a margin.
 func (w view) full(b *strings.Builder, name string, lines []string, digest string, whole bool) {
-	fmt.Fprintf(b, "\n%s\n", w.paint(strong, name+", in full:"))
+	b.WriteString("\n" + w.wrap(w.paint(strong, "in full: "+name)) + "\n")
 	all := []rune(strings.Join(lines, "\n"))
 	if whole || len(all) <= maxAsked {
 		w.margin(b, lines)

@@ -159,7 +159,8 @@ func (c *command) timelineOptions(path, state string, host *spec.Host) console.O
 		return o
 	}
 	o.Next = func(run string) string {
-		return "callgate runs resume " + run + " --state " + word(state) + " --approve ask, at a terminal, or --approve all"
+		return "callgate runs resume " + run + " --state " + word(state) + " --approve ask, at a terminal, or --approve all; callgate approvals list --state " +
+			word(state) + ", for others to answer"
 	}
 	o.Show = func(run string) string { return "callgate runs show " + run + " --state " + word(state) }
 	return o

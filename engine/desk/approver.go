@@ -90,8 +90,8 @@ func (d *Desk) weigh(q gate.Question, all []Grant, own []said) (out []said, why 
 	return out, why
 }
 
-// Approver returns what answers for people who have answered at the desk, or before at the terminal of the run. Whom nobody
-// has answered it passes on to next, which may be nil: then it waits, and says why what was said does not hold.
+// Approver returns what answers for people who have answered at the desk. What nobody has answered it passes on to next, which may
+// be nil: then it waits, and says why what was said does not hold.
 func (d *Desk) Approver(next gate.Approver) gate.Approver { return &approver{d, next} }
 
 type approver struct {
@@ -105,26 +105,17 @@ func (a *approver) Approve(ctx context.Context, q gate.Question) (gate.Verdict, 
 	if err != nil {
 		return gate.Verdict{}, err
 	}
-	own, err := a.own(ctx, q)
-	if err != nil {
-		return gate.Verdict{}, err
-	}
-	held, why := a.desk.weigh(q, all, own)
+	held, why := a.desk.weigh(q, all, nil)
 	for _, s := range held {
-		if s.v.Outcome == gate.Refused && s.v.Grant != "" && mayRefuse(q, s.v, a.desk.now()) {
+		if s.v.Outcome == gate.Refused && mayRefuse(q, s.v, a.desk.now()) {
 			return s.v, nil
 		}
 	}
 	for _, s := range held {
-		if s.v.Outcome != gate.Approved || s.v.Anybody || slices.ContainsFunc(q.By, func(by string) bool { return strings.EqualFold(by, s.v.By) }) {
+		if s.v.Outcome != gate.Approved || slices.ContainsFunc(q.By, func(by string) bool { return strings.EqualFold(by, s.v.By) }) {
 			continue
 		}
-		no := ""
-		if s.v.Grant == "" {
-			no = gate.Objection(q, s.v, a.desk.now())
-		} else {
-			no = Objection(q, s.v, a.desk.now())
-		}
+		no := Objection(q, s.v, a.desk.now())
 		if no == "" {
 			return s.v, nil
 		}
@@ -144,24 +135,4 @@ func (a *approver) Approve(ctx context.Context, q gate.Question) (gate.Verdict, 
 func mayRefuse(q gate.Question, v gate.Verdict, now time.Time) bool {
 	q.By = nil
 	return v.By == q.Principal.Sub || Objection(q, v, now) == ""
-}
-
-// own is what was said about the call at the terminal of its run, the last time that it was asked for.
-func (a *approver) own(ctx context.Context, q gate.Question) ([]said, error) {
-	events, err := a.desk.Store.Read(ctx, q.Run, 1)
-	if err != nil {
-		return nil, err
-	}
-	var out []said
-	for _, e := range events {
-		if e.Type != journal.Approved || e.Call != q.Call || e.Redacted() {
-			continue
-		}
-		given, err := journal.Decode[journal.ApprovalGiven](e)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, said{a: given, v: verdictOf(given), at: e.Time})
-	}
-	return out, nil
 }

@@ -145,13 +145,13 @@ func (d *Desk) questions(ctx context.Context, r journal.RunInfo, all []Grant) ([
 	}
 	var start journal.RunStarted
 	programs := map[string]Program{}
-	calls := map[string]*asked{}
+	calls, made := map[string]*asked{}, map[string]journal.DecisionMade{}
 	var order []string
 	for _, e := range events {
 		if e.Redacted() {
 			continue
 		}
-		if err := note(e, &start, programs, calls, &order); err != nil {
+		if err := note(e, &start, programs, calls, made, &order); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +182,13 @@ func (d *Desk) questions(ctx context.Context, r journal.RunInfo, all []Grant) ([
 }
 
 // note takes one event of a run.
-func note(e journal.Event, start *journal.RunStarted, programs map[string]Program, calls map[string]*asked, order *[]string) (err error) {
+func note(e journal.Event, start *journal.RunStarted, programs map[string]Program, calls map[string]*asked, decided map[string]journal.DecisionMade, order *[]string) (err error) {
+	ask := func(made journal.DecisionMade) {
+		if calls[e.Call] == nil {
+			*order = append(*order, e.Call)
+		}
+		calls[e.Call] = &asked{made: made, digest: e.Digest, at: e.Time}
+	}
 	end := func(why string) {
 		if c := calls[e.Call]; c != nil && c.closed == "" {
 			c.closed = "the call waits no longer: " + why
@@ -202,18 +208,21 @@ func note(e journal.Event, start *journal.RunStarted, programs map[string]Progra
 		if err != nil {
 			return err
 		}
+		decided[e.Call] = made
 		if made.Decision.Effect != policies.Ask {
 			end("it was decided again: " + made.Decision.Effect.String())
 			return nil
 		}
-		if calls[e.Call] == nil {
-			*order = append(*order, e.Call)
-		}
-		calls[e.Call] = &asked{made: made, digest: e.Digest, at: e.Time}
+		ask(made)
 	case journal.Approved:
 		a, err := journal.Decode[journal.ApprovalGiven](e)
 		if err != nil {
 			return err
+		}
+		// About a call that had begun when its process ended nothing is decided anew: people are asked.
+		if made, ok := decided[e.Call]; ok && a.Ask == gate.AskInterrupted && a.Verdict != refused {
+			made.Decision.Approvals = []policies.Approval{gate.Interrupted(a.Binding)}
+			ask(made)
 		}
 		if c := calls[e.Call]; c != nil {
 			c.own = append(c.own, said{a: a, at: e.Time, v: verdictOf(a)})

@@ -93,7 +93,7 @@ func (g *Gate) ask(ctx context.Context, x *crossing, a policies.Approval, origin
 			if err := g.goLive(ctx); err != nil {
 				return Waiting, err
 			}
-			live, earlier = true, g.given(x, a)
+			live, earlier = true, g.given(q)
 			continue
 		case len(earlier) > 0:
 			given, earlier = earlier[0], earlier[1:]

@@ -19,6 +19,14 @@ import (
 // AskInterrupted is the id of the ask about a call that had begun when its process ended: a person must say whether to make it again.
 const AskInterrupted = "core.interrupted"
 
+// Interrupted is that ask, about a call of a binding.
+func Interrupted(binding string) policies.Approval {
+	return policies.Approval{
+		Ask: AskInterrupted, Policy: "core", Count: 1, Binding: binding,
+		Message: "the process ended while this call was made: it may have had its effect, and making it again may repeat that",
+	}
+}
+
 const codeInterrupted = "interrupted"
 
 // next returns the next event that is recorded of a call, after those that have been noted and not yet met. The caller holds the
@@ -143,18 +151,21 @@ func outcomeOf(verdict string) Outcome {
 	return Waiting
 }
 
-// given returns the approvals that a person gave to the same question before the call went on waiting, and that have not expired.
-func (g *Gate) given(x *crossing, a policies.Approval) (out []journal.ApprovalGiven) {
-	for _, e := range g.cfg.Journal.Given(x.id) {
+// given returns the approvals that people gave to the same question where the run was, before it went on waiting, and that count still. What
+// was given elsewhere is the approver's to say again: it may have been taken back.
+func (g *Gate) given(q Question) (out []journal.ApprovalGiven) {
+	a := q.Approval
+	for _, e := range g.cfg.Journal.Given(q.Call) {
 		given, err := journal.Decode[journal.ApprovalGiven](e)
-		if err != nil || given.Verdict != Approved.String() || given.Ask != a.Ask || given.Binding != a.Binding {
+		if err != nil || given.Grant != "" || given.Verdict != Approved.String() || given.Ask != a.Ask || given.Policy != a.Policy || given.Binding != a.Binding {
 			continue
 		}
 		if a.TTL > 0 && g.cfg.Clock().Sub(e.Time) > a.TTL {
 			continue
 		}
-		if !slices.ContainsFunc(out, func(o journal.ApprovalGiven) bool { return o.By == given.By }) {
+		if Objection(q, Verdict{Outcome: Approved, By: given.By, Groups: given.Groups, Anybody: given.Anybody}, q.Asked) == "" {
 			out = append(out, given)
+			q.By = append(slices.Clone(q.By), given.By)
 		}
 	}
 	return out
@@ -242,10 +253,7 @@ func (a *act) failure(ended journal.CallEnded) *eval.CallError {
 // interrupted; if nobody says, the run waits.
 func (g *Gate) askAgain(ctx context.Context, a *act) (res eval.Result, again bool) {
 	x := a.crossing
-	question := policies.Approval{
-		Ask: AskInterrupted, Policy: "core", Count: 1, Binding: x.binding(),
-		Message: "the process ended while this call was made: it may have had its effect, and making it again may repeat that",
-	}
+	question := Interrupted(x.binding())
 	outcome, err := g.ask(ctx, x, question, nil)
 	switch {
 	case err != nil:

@@ -71,27 +71,39 @@ func (g *smallGen) low(name string) string {
 	return g.one(k.consts)
 }
 
-// held binds a low value of a kind to a name.
-func (g *smallGen) held(name string) string {
+// other is a low value that may be there instead of one of a kind: mostly one of its kind, and else what a construct does not take.
+func (g *smallGen) other(group, name string) string {
+	switch n := g.IntN(8); {
+	case n == 0:
+		return g.low("any")
+	case n < 4:
+		return g.low(group)
+	}
+	return g.low(name)
+}
+
+// bound binds a value to a name.
+func (g *smallGen) bound(x string) string {
 	n := g.fresh()
-	g.line(n + " = " + g.low(name))
+	g.line(n + " = " + x)
 	return n
 }
 
 // high is an expression that is labelled in one way or other.
-func (g *smallGen) high(name string) string {
-	name, k := g.kind(name)
+func (g *smallGen) high(group string) string {
+	name, k := g.kind(group)
 	for {
 		switch g.IntN(8) {
 		case 0: // which of two constants
-			return "(" + g.low(name) + " if " + g.cond() + " else " + g.low(name) + ")"
+			return "(" + g.low(name) + " if " + g.cond() + " else " + g.other(group, name) + ")"
 		case 1: // which of two objects
-			return "(" + g.held(name) + " if " + g.cond() + " else " + g.held(name) + ")"
+			return "(" + g.bound(g.low(name)) + " if " + g.cond() + " else " + g.bound(g.other(group, name)) + ")"
 		case 2:
+			x, y := g.bound(g.low(name)), g.bound(g.other(group, name))
 			if g.chance(50) {
-				return "[" + g.held(name) + ", " + g.held(name) + "][1 if " + g.cond() + " else 0]"
+				return "[" + x + ", " + y + "][1 if " + g.cond() + " else 0]"
 			}
-			return "{False: " + g.held(name) + ", True: " + g.held(name) + "}[bool(" + g.cond() + ")]"
+			return "{False: " + x + ", True: " + y + "}[bool(" + g.cond() + ")]"
 		case 3: // what is in it
 			if len(k.shapes) == 0 {
 				continue
@@ -113,7 +125,7 @@ func (g *smallGen) high(name string) string {
 			if len(k.grows) == 0 {
 				continue
 			}
-			n := g.held(name)
+			n := g.bound(g.low(name))
 			grow := strings.ReplaceAll(g.one(k.grows), "#", n)
 			switch g.IntN(3) {
 			case 0:
@@ -125,8 +137,8 @@ func (g *smallGen) high(name string) string {
 			}
 			return n
 		case 5: // that it was bound
-			n := g.held(name)
-			g.line("if " + g.cond() + ": " + n + " = " + g.low(name))
+			n := g.bound(g.low(name))
+			g.line("if " + g.cond() + ": " + n + " = " + g.other(group, name))
 			return n
 		case 6:
 			if len(k.secrets) == 0 {
@@ -191,9 +203,7 @@ func (g *smallGen) construct(t string) string {
 		}
 		i++
 		if strings.Contains(t, "#"+strconv.Itoa(i)) || g.chance(50) {
-			n := g.fresh()
-			g.line(n + " = " + x)
-			x = n
+			x = g.bound(x)
 		}
 		operands = append(operands, x)
 		return x

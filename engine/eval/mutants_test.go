@@ -24,9 +24,16 @@ type mutant struct {
 	fn     string
 	source string // what is changed
 	change string
+	nth    int // of those in the package that read the same
 }
 
-func (m mutant) key() string { return m.fn + " | " + m.source + " | " + m.change }
+func (m mutant) key() string {
+	key := m.fn + " | " + m.source + " | " + m.change
+	if m.nth > 1 {
+		key += fmt.Sprintf(" | %d", m.nth)
+	}
+	return key
+}
 
 func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.file, m.line, m.key()) }
 
@@ -61,7 +68,7 @@ func (m *mutator) add(n ast.Node, changes ...string) int {
 		source = source[:90] + "…"
 	}
 	for _, c := range changes {
-		m.mutants = append(m.mutants, mutant{*m.next, filepath.Base(where.Filename), where.Line, m.function(), source, c})
+		m.mutants = append(m.mutants, mutant{*m.next, filepath.Base(where.Filename), where.Line, m.function(), source, c, 0})
 		*m.next++
 	}
 	return first
@@ -341,6 +348,12 @@ func mutate(t *testing.T, dir string) (overlay string, all []mutant) {
 		})
 		all = append(all, m.mutants...)
 		put(path, m.rewritten())
+	}
+	had := map[string]int{}
+	for i := range all {
+		key := all[i].key()
+		had[key]++
+		all[i].nth = had[key]
 	}
 	put("mutswitch.go", []byte(mutantSwitch))
 	put("mutswitch_test.go", []byte(mutantHooks))

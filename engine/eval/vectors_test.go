@@ -23,7 +23,7 @@ var (
 
 // A vector of spec/vectors/flow is a txtar archive: its comment names the rule; "inputs" has a line for
 // each input, its values separated by |, then its label; "1.star", "2.star" … are the turns; "want"
-// says what the first values give: every call with the label of its control flow and those of its arguments,
+// says what the first values give: every call with the label of its control flow and those of its arguments and of what is in them,
 // how each turn ended, the floor. Besides, no two choices of values may differ for an observer who
 // cannot see what was changed. Those named everyday-… are programs as people and models write them: the floor
 // must stay low.
@@ -126,6 +126,7 @@ func story(tr *trace) string {
 			fmt.Fprintf(&b, " %s:%s", a.Value.Text(), a.Value.Label)
 			if !a.Value.Scalar() {
 				fmt.Fprintf(&b, ":%s", a.Value.Structure)
+				tellParts(&b, &a.Value, "")
 			}
 			if e.what == "print" {
 				break // the text has it all
@@ -142,6 +143,27 @@ func story(tr *trace) string {
 	}
 	fmt.Fprintf(&b, "floor %s\n", tr.s.Floor())
 	return b.String()
+}
+
+// tellParts tells the labels of what is in a value, with the way there, where they are not low; of a key the way ends in k.
+func tellParts(b *strings.Builder, v *value.Value, way string) {
+	tell := func(e *value.Value, way string) {
+		if !e.Label.FlowsTo(lowLabel) {
+			fmt.Fprintf(b, " %s:%s", way, e.Label)
+		}
+		if !e.Scalar() {
+			if !e.Structure.FlowsTo(lowLabel) {
+				fmt.Fprintf(b, " %s:%s", way+"#", e.Structure)
+			}
+			tellParts(b, e, way)
+		}
+	}
+	for i := range v.Keys {
+		tell(&v.Keys[i], fmt.Sprintf("%s.%dk", way, i))
+	}
+	for i := range v.Items {
+		tell(&v.Items[i], fmt.Sprintf("%s.%d", way, i))
+	}
 }
 
 // vectorInputs are what the tools of vectors answer.

@@ -20,7 +20,7 @@ import (
 func (c *command) exportVerb() *cobra.Command {
 	var f runsFlags
 	var pick filter
-	var raw bool
+	var raw, proof bool
 	format := &choice{"jsonl", []string{"jsonl", "decisions"}}
 	cmd := &cobra.Command{
 		Use: "export [ID...]", Short: "Write runs for other programs",
@@ -31,6 +31,7 @@ request as input, the decision as result, and what was hidden under masked.
 
 What whoever is at the terminal may not read by its labels is hidden.`,
 		Example: `  callgate runs export 20261201 --state ./state > run.jsonl
+  callgate runs export 20261201 --raw --proof > proved.jsonl
   callgate runs export --format decisions --since 1d | gzip > decisions.json.gz
   callgate runs export --agent inbox --decision deny --format decisions`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,7 +39,10 @@ What whoever is at the terminal may not read by its labels is hidden.`,
 				return usage("", "runs export: --raw goes with --format jsonl")
 			}
 			pick.prepare()
-			return c.export(cmd.Context(), args, &pick, format.value, raw, f)
+			if proof && !raw {
+				return usage("", "runs export: --proof goes with --raw: it proves events as they are stored")
+			}
+			return c.export(cmd.Context(), args, &pick, format.value, raw, proof, f)
 		},
 		ValidArgsFunction: c.completeRuns(&f, 0),
 	}
@@ -46,10 +50,11 @@ What whoever is at the terminal may not read by its labels is hidden.`,
 	cmd.Flags().Var(format, "format", "what to write")
 	pick.add(cmd, time.Now())
 	rawFlag(cmd, &raw)
+	cmd.Flags().BoolVar(&proof, "proof", false, "with --raw, write what verifies the runs alone behind them: callgate runs verify --export")
 	return cmd
 }
 
-func (c *command) export(ctx context.Context, ids []string, pick *filter, format string, raw bool, f runsFlags) (err error) {
+func (c *command) export(ctx context.Context, ids []string, pick *filter, format string, raw, proof bool, f runsFlags) (err error) {
 	store, dir, err := c.past(f.state)
 	if err != nil {
 		return err
@@ -89,6 +94,17 @@ func (c *command) export(ctx context.Context, ids []string, pick *filter, format
 	}
 	if format == "jsonl" {
 		c.tellHidden(hidden, raw)
+	}
+	if proof {
+		ids := make([]string, len(chosen))
+		for i, run := range chosen {
+			ids[i] = run.ID
+		}
+		ledger, err := journal.Proof(ctx, store, ids...)
+		if err == nil {
+			err = journal.ExportLedger(c.stdout, ledger)
+		}
+		unread = append(unread, err)
 	}
 	return errors.Join(unread...)
 }

@@ -146,11 +146,12 @@ type audit struct {
 	heads    map[Head]bool    // of events that a checkpoint tells of, and whether they are there
 	pruned   map[string]int64 // runs that were taken out, and their last event
 	open     int              // runs that have not ended
+	signed   map[int64]bool   // lines that a checkpoint was signed over
 }
 
 func newAudit(e Evidence) *audit {
 	return &audit{
-		evidence: e, lines: map[int64]Line{}, heads: map[Head]bool{}, pruned: map[string]int64{},
+		evidence: e, lines: map[int64]Line{}, heads: map[Head]bool{}, pruned: map[string]int64{}, signed: map[int64]bool{},
 		Report: Report{Problems: []Problem{}, Unknown: []string{}},
 	}
 }
@@ -314,22 +315,25 @@ func (a *audit) checkpoints(ledger Ledger) {
 	for _, c := range a.evidence.Checkpoints {
 		a.checkpoint(c, false)
 	}
-	if closed := a.lastClosed(ledger.Lines); closed.N > a.Signed {
-		a.add(Problem{Run: closed.Run, Line: closed.N, What: "no checkpoint is signed over it: removed, or the journal was written anew"})
+	// In a journal a checkpoint covers all lines before it; a copy has gaps, and needs one for each run.
+	closed := map[string]Line{}
+	for _, l := range ledger.Lines {
+		run := l.Run
+		if a.whole {
+			run = ""
+		}
+		if l.Kind != LineStart && l.Kind != LineFormer {
+			closed[run] = l
+		}
+	}
+	for _, l := range closed {
+		if a.whole && l.N > a.Signed || !a.whole && !a.signed[l.N] {
+			a.add(Problem{Run: l.Run, Line: l.N, What: "no checkpoint is signed over it: removed, or the journal was written anew"})
+		}
 	}
 	if a.whole && len(a.evidence.Checkpoints) == 0 {
 		a.unknown("whether the journal was put back to what it was at its last checkpoint, of line %d: only one that was kept elsewhere shows it", a.Signed)
 	}
-}
-
-// lastClosed returns the last line that a checkpoint was signed over when it was written.
-func (a *audit) lastClosed(lines []Line) Line {
-	for _, l := range slices.Backward(lines) {
-		if l.Kind != LineStart && l.Kind != LineFormer {
-			return l
-		}
-	}
-	return Line{}
 }
 
 // checkpoint checks one that was signed: the journal's own, or one that was kept elsewhere.
@@ -355,7 +359,7 @@ func (a *audit) checkpoint(c Checkpoint, own bool) {
 		a.add(Problem{Line: c.Line, What: fmt.Sprintf("written anew: a checkpoint signed at %s has another hash of it: this line or one before it was altered, removed or put in", at)})
 		return
 	}
-	a.Signed = max(a.Signed, c.Line)
+	a.Signed, a.signed[c.Line] = max(a.Signed, c.Line), true
 	if !a.whole {
 		return
 	}

@@ -3,6 +3,7 @@ package journal
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,29 +41,24 @@ func ExportLedger(w io.Writer, l Ledger) error {
 	return nil
 }
 
-// ExportRun writes a run with what verifies it alone: its events, its lines of the ledger, and the last checkpoint that was
-// signed when it ended, without the other runs that were under way. A run that has not ended has none.
-func ExportRun(ctx context.Context, w io.Writer, s Store, run string) error {
-	events, err := s.Read(ctx, run, 1)
-	if err != nil {
-		return err
+// Proof returns what verifies some runs alone: their lines of the ledger, and for each the last checkpoint that was signed when it
+// ended, without the other runs that were under way. A run that has not ended has none.
+func Proof(ctx context.Context, s Store, runs ...string) (out Ledger, err error) {
+	for _, run := range runs {
+		l, err := s.Ledger(ctx, run)
+		if err != nil {
+			return out, err
+		}
+		out.Lines = append(out.Lines, l.Lines...)
+		if n := len(l.Checkpoints); n > 0 {
+			last := l.Checkpoints[n-1]
+			last.Heads = nil
+			out.Checkpoints = append(out.Checkpoints, last)
+		}
 	}
-	if len(events) == 0 {
-		return fmt.Errorf("journal: run %q: %w", run, ErrNoRun)
-	}
-	ledger, err := s.Ledger(ctx, run)
-	if err != nil {
-		return err
-	}
-	if n := len(ledger.Checkpoints); n > 0 {
-		last := ledger.Checkpoints[n-1]
-		last.Heads = nil
-		ledger.Checkpoints = []Checkpoint{last}
-	}
-	if err := Export(w, events); err != nil {
-		return err
-	}
-	return ExportLedger(w, ledger)
+	slices.SortFunc(out.Lines, func(a, b Line) int { return cmp.Compare(a.N, b.N) })
+	slices.SortFunc(out.Checkpoints, func(a, b Checkpoint) int { return cmp.Compare(a.Line, b.Line) })
+	return out, nil
 }
 
 // exportLine encodes an event, a line or a checkpoint, without touching an event's payload, of which a digest is in the chain.
@@ -84,7 +80,7 @@ func writeLine(w io.Writer, v any) error {
 	return err
 }
 
-// Import reads what [Export], [ExportLedger] and [ExportRun] wrote, byte for byte: a line that they would have
+// Import reads what [Export] and [ExportLedger] wrote, byte for byte: a line that they would have
 // written in another way is an error, as is a last line without its end. Import does
 // not look at the chain: [AuditCopy] does, and [Verify].
 func Import(r io.Reader) (events []Event, ledger Ledger, err error) {

@@ -199,16 +199,13 @@ func writeGolden(t *testing.T) {
 	}
 	put(resumed, Entry{Decided, "1.1", refused}, Entry{RunEnd, "", RunEnded{Status: StatusDenied, Exit: 3, Counts: map[string]int{"denied": 1}}})
 	put(begin("golden"), all...)
-	var lines bytes.Buffer
-	if err := ExportRun(t.Context(), &lines, s, "golden"); err != nil {
-		t.Fatal(err)
-	}
+	lines := exportRuns(t, s, "golden")
 	key, err := s.PublicKey()
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	db, err := os.ReadFile(path)
-	err = errors.Join(err, os.WriteFile(goldenFile(Schema, "db"), db, 0o644), os.WriteFile(goldenFile(Schema, "jsonl"), lines.Bytes(), 0o644),
+	err = errors.Join(err, os.WriteFile(goldenFile(Schema, "db"), db, 0o644), os.WriteFile(goldenFile(Schema, "jsonl"), lines, 0o644),
 		os.WriteFile(goldenFile(Schema, "pub"), []byte(KeyText(key)+"\n"), 0o644))
 	if err != nil {
 		t.Fatal(err)

@@ -21,11 +21,30 @@ func exportOf(t testing.TB, entries ...Entry) ([]byte, Evidence) {
 	if _, err := beginTest(t, s, "x").AppendAll(t.Context(), true, entries...); err != nil {
 		t.Fatal(err)
 	}
+	return exportRuns(t, s, "x"), asKeyed(t, s)
+}
+
+// exportRuns writes runs with their proof.
+func exportRuns(t testing.TB, s Store, runs ...string) []byte {
+	t.Helper()
 	var b bytes.Buffer
-	if err := ExportRun(t.Context(), &b, s, "x"); err != nil {
+	for _, run := range runs {
+		events, err := s.Read(t.Context(), run, 1)
+		if err == nil {
+			err = Export(&b, events)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	proof, err := Proof(t.Context(), s, runs...)
+	if err == nil {
+		err = ExportLedger(&b, proof)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	return b.Bytes(), asKeyed(t, s)
+	return b.Bytes()
 }
 
 // likeInvoices are the entries of a run of the size of the invoices example: 126 events, 340 kB.
@@ -52,6 +71,24 @@ func auditText(text []byte, e Evidence) error {
 		return fmt.Errorf("%v", report.Problems)
 	}
 	return nil
+}
+
+// Each run of an export of several needs its own checkpoint: none covers the lines that are not there.
+func TestEachRunOfAnExportIsProved(t *testing.T) {
+	s := openTest(t)
+	history(t, s)
+	evidence := asKeyed(t, s)
+	text := exportRuns(t, s, "r4", "r1", "r2")
+	if err := auditText(text, evidence); err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	lines = lines[:len(lines)-1]
+	for i := range lines {
+		if auditText(slices.Concat(slices.Concat(lines[:i]...), slices.Concat(lines[i+1:]...)), evidence) == nil {
+			t.Errorf("line %d dropped: not found", i+1)
+		}
+	}
 }
 
 func TestEventsDroppedExchangedAndCutOffAreFound(t *testing.T) {

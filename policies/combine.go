@@ -74,7 +74,7 @@ func Combine(found Findings) Decision {
 		})
 	}
 	for _, o := range obligations {
-		if d.Effect != Deny || o.Type == ObligeNotify {
+		if d.Effect != Deny || o.Type == ObligeNotify || o.Type == ObligeMask {
 			d.Obligations = append(d.Obligations, o)
 		}
 	}
@@ -202,6 +202,7 @@ const (
 	ObligeLimit   = "limit"
 	ObligeMark    = "mark"
 	ObligeIsolate = "isolate"
+	ObligeMask    = "mask"
 	ObligeNotify  = "notify"
 )
 
@@ -281,9 +282,13 @@ func checkObligation(o Obligation) error {
 		if tier := o.Fields["tier"]; tier != "none" && tier != "process" && tier != "container" {
 			return fmt.Errorf("tier: got %v, want none, process or container", tier)
 		}
+	case ObligeMask:
+		if path, _ := o.Fields["path"].(string); !strings.HasPrefix(path, "/args/") || len(path) == len("/args/") {
+			return fmt.Errorf("path: got %v, want a text such as /args/body", o.Fields["path"])
+		}
 	case ObligeNotify:
 	default:
-		return fmt.Errorf("want one of redact, label, limit, mark, isolate, notify")
+		return fmt.Errorf("want one of redact, label, limit, mark, isolate, mask, notify")
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ var obligationFields = map[string]map[string]any{
 	ObligeLimit:   {"max": 0, "cost": 0, "per": []string{}, "window": "1h", "over": "deny"},
 	ObligeMark:    {"name": "x", "scope": "run"},
 	ObligeIsolate: {"tier": "none"},
+	ObligeMask:    {"path": "/args/x"},
 	ObligeNotify:  nil,
 }
 

@@ -259,7 +259,7 @@ type Reason struct {
 // Obligation is something that the gate must do for the decision to hold. One that it does
 // not know is a denial.
 type Obligation struct {
-	Type   string         `json:"type"` // redact, label, limit, mark, isolate, notify
+	Type   string         `json:"type"` // redact, label, limit, mark, isolate, mask, notify
 	ID     string         `json:"id,omitempty"`
 	Policy string         `json:"policy,omitempty"`
 	Fields map[string]any `json:"fields,omitempty"` // everything else that the policy wrote

@@ -11,7 +11,7 @@ var (
 	callKinds    = []string{"tool", "builtin", "program", "observe", "answer", "model", "endorse", "declassify"}
 	effectNames  = []string{"read", "write", "egress", "destructive"}
 	sinkKinds    = []string{"recipient", "account", "url", "path", "word", "query", "content", "secret", "model", "none"}
-	obligations  = []string{"redact", "label", "limit", "mark", "isolate", "notify"}
+	obligations  = []string{"redact", "label", "limit", "mark", "isolate", "mask", "notify"}
 	signatures   = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "HS256", "HS384", "HS512"}
 	reserved     = []string{"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "load", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield"}
 	patternName  = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)

@@ -340,8 +340,8 @@ func with(set []string, name string) []string {
 
 // made is the event that records a decision.
 func (x *crossing) made(d policies.Decision, origins map[string]string) journal.DecisionMade {
-	return journal.DecisionMade{
+	return masked(journal.DecisionMade{
 		Kind: x.kind, Tool: x.name, Args: x.journalled(), PC: x.pc, Program: x.program, Site: x.site,
 		Effects: x.effects, Binding: x.binding(), Decision: d, Origins: origins,
-	}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/engine/value"
 	"callgate/policies"
@@ -19,6 +20,7 @@ type duties struct {
 	limits []limit
 	marks  []mark
 	tier   Tier
+	masks  []path
 }
 
 // redaction replaces a part of the arguments or of the result by a text.
@@ -73,6 +75,7 @@ var fits = map[string][]string{
 	policies.ObligeLimit:   {policies.KindTool, policies.KindObserve, policies.KindAnswer, policies.KindEndorse, policies.KindDeclassify, policies.KindProgram},
 	policies.ObligeMark:    nil, // every kind
 	policies.ObligeIsolate: nil,
+	policies.ObligeMask:    {policies.KindTool},
 	policies.ObligeNotify:  nil,
 }
 
@@ -103,6 +106,10 @@ func understand(kind string, params []string, obligations []policies.Obligation)
 			tier, err := ParseTier(f.text("tier", true))
 			f.fail(err)
 			d.tier = max(d.tier, tier)
+		case policies.ObligeMask:
+			at, err := parseMask(f.text("path", true))
+			f.fail(err)
+			d.masks = append(d.masks, at)
 		case policies.ObligeNotify: // the decision that carries it is in the journal, where whoever is to be told reads it
 			clear(f.left)
 		}
@@ -118,7 +125,55 @@ func understand(kind string, params []string, obligations []policies.Obligation)
 			return duties{}, fmt.Errorf("obligation redact: path /args/%s: no such parameter, want one of %s", r.at[1], strings.Join(params, ", "))
 		}
 	}
+	for _, at := range d.masks {
+		if !slices.Contains(params, at[1]) {
+			return duties{}, fmt.Errorf("obligation mask: path /args/%s: no such parameter, want one of %s", at[1], strings.Join(params, ", "))
+		}
+	}
 	return d, nil
+}
+
+// parseMask reads the path of what is masked: an argument or a part of it.
+func parseMask(s string) (path, error) {
+	at, err := parsePath(s)
+	if err == nil && at[0] != rootArgs {
+		err = fmt.Errorf("path: got %q, want /args/NAME…", s)
+	}
+	return at, err
+}
+
+// masked replaces, in what is recorded of a call, what its decision obliges to mask: of a denied call too. Messages go as well, since they may
+// quote it. A path that cannot be read masks all arguments: the call is denied, and they may be what should not be recorded.
+func masked(m journal.DecisionMade) journal.DecisionMade {
+	any := false
+	for _, o := range m.Decision.Obligations {
+		if o.Type != policies.ObligeMask {
+			continue
+		}
+		if !any {
+			m.Args, any = slices.Clone(m.Args), true
+		}
+		text, _ := o.Fields["path"].(string)
+		at, err := parseMask(text)
+		for i, a := range m.Args {
+			switch {
+			case err != nil:
+				m.Args[i].Value = journal.Mask(a.Value)
+			case a.Name == at[1]:
+				m.Args[i].Value = edit(a.Value, at[2:], journal.Mask)
+			}
+		}
+	}
+	if any {
+		m.Decision.Reasons, m.Decision.Approvals = slices.Clone(m.Decision.Reasons), slices.Clone(m.Decision.Approvals)
+		for i := range m.Decision.Reasons {
+			m.Decision.Reasons[i].Message = journal.MaskText(m.Decision.Reasons[i].Message)
+		}
+		for i := range m.Decision.Approvals {
+			m.Decision.Approvals[i].Message = journal.MaskText(m.Decision.Approvals[i].Message)
+		}
+	}
+	return m
 }
 
 func (d *duties) addRedaction(f *fields) {

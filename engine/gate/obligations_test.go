@@ -56,6 +56,9 @@ func TestAnObligationThatCannotBeFulfilledIsADenial(t *testing.T) {
 		{"two limits of one id that differ", []policies.Obligation{limited(nil), limited(fields{"max": 6})}, "contradicts another one of id o"},
 		{"mark without a name", []policies.Obligation{oblige("mark", nil)}, "name: got nothing"},
 		{"mark of an unknown scope", []policies.Obligation{oblige("mark", fields{"name": "x", "scope": "world"})}, `scope: got "world"`},
+		{"mask without a path", []policies.Obligation{oblige("mark", fields{"name": "x"}), oblige("mask", nil)}, "masked:by policy"},
+		{"mask the result", []policies.Obligation{oblige("mask", fields{"path": "/result"})}, "masked:by policy"},
+		{"mask a parameter that does not exist", []policies.Obligation{oblige("mask", fields{"path": "/args/bdy"})}, "masked:by policy"},
 		{"isolate in an unknown tier", []policies.Obligation{oblige("isolate", fields{"tier": "vm"})}, `tier: got "vm"`},
 		{"isolate in more than the program runs in", []policies.Obligation{oblige("isolate", fields{"tier": "process"})}, "isolation: got none, want process"},
 	} {
@@ -414,5 +417,56 @@ func TestEndorsedBitsCanBeLimited(t *testing.T) {
 		if res := r.do(c); (res.Err == nil) != (i < 2) {
 			t.Errorf("endorsement %d: %v", i+1, res.Err)
 		}
+	}
+}
+
+// What a policy masks is for the tool alone: nothing of it is recorded, of a denied call either, nor in messages that quote it.
+func TestWhatAPolicyMasksIsNotRecorded(t *testing.T) {
+	mask := oblige("mask", map[string]any{"path": "/args/body"})
+	for _, test := range []struct {
+		name   string
+		decide func(*policies.Request) (policies.Decision, error)
+		ran    bool
+	}{
+		{"an allowed call", always(allowing(mask)), true},
+		{"a denied call", always(policies.Decision{
+			Effect: policies.Deny, Would: policies.Deny, Obligations: []policies.Obligation{mask},
+			Reasons: []policies.Reason{{ID: "x", Policy: "p", Effect: policies.Deny, Message: "says pin 4711"}},
+		}), false},
+		{"a call that is denied since its mask cannot be read", always(allowing(oblige("mask", map[string]any{"path": "body"}))), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.pdp.decide = test.decide
+			r.do(send("1.1", "pin 4711"))
+			if ran := strings.Contains(strings.Join(r.calls(), " "), "4711"); ran != test.ran {
+				t.Errorf("ran %q, want it to have run with the whole body: %v", r.calls(), test.ran)
+			}
+			events, err := r.store.Read(t.Context(), "run", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			for _, e := range events {
+				if strings.Contains(string(e.Payload), "4711") {
+					t.Errorf("%s holds it: %s", e.Type, e.Payload)
+				}
+				if e.Type != journal.Decided {
+					continue
+				}
+				made, err := journal.Decode[journal.DecisionMade](e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, a := range made.Args {
+					if a.Name == "body" {
+						found = a.Value.Str == "masked:by policy"
+					}
+				}
+			}
+			if !found {
+				t.Error("no decision says that the body is masked")
+			}
+		})
 	}
 }

@@ -20,6 +20,20 @@ const maskPrefix = "masked:"
 // their place.
 func Masked(v value.Value) bool { return v.Deep().HasTag(SecretTag) }
 
+// maskedByPolicy stands in place of what a policy masks.
+const maskedByPolicy = maskPrefix + "by policy"
+
+// Mask returns what is recorded in place of a value that a policy masks: a text under its label that says so.
+func Mask(v value.Value) value.Value { return value.StringOf(maskedByPolicy, v.Deep()) }
+
+// MaskText is [Mask] of a text; of an empty one nothing.
+func MaskText(s string) string {
+	if s == "" {
+		return ""
+	}
+	return maskedByPolicy
+}
+
 // masker puts digests in the place of secret data. The digests are keyed by a random key
 // that is never stored, so that they show within one process's part of a run that two secrets are
 // equal, and nothing else.

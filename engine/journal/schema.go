@@ -84,6 +84,7 @@ var statements = map[string]string{
 	"run":        "SELECT n, agent, start, end, status, events, head FROM runs WHERE id = ?",
 	"add":        "INSERT INTO runs (id, agent, start, end, status, events, head) VALUES (?, ?, ?, ?, ?, ?, ?)",
 	"update":     "UPDATE runs SET end = ?, status = ?, events = ?, head = ? WHERE n = ?",
+	"advance":    "UPDATE runs SET events = ?, head = ? WHERE n = ?",
 	"event":      "INSERT INTO events (place, time, type, call, payload, salt, digest, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 	"tail":       "SELECT n, hash FROM ledger ORDER BY n DESC LIMIT 1",
 	"line":       "INSERT INTO ledger (n, kind, run, seq, head, time, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

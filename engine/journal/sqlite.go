@@ -287,7 +287,12 @@ func (s *SQLite) insert(ctx context.Context, events []Event, imported bool) erro
 			return err
 		}
 	} else {
-		res, err := s.stmt["update"].ExecContext(ctx, timeText(after.End), after.Status, after.Events, after.Head, run.n)
+		// While a run goes on its status stays: to set it all the same would write the index of runs under way anew.
+		stmt, args := "advance", []any{after.Events, after.Head, run.n}
+		if after.Status != StatusRunning || run.info.Status != StatusRunning {
+			stmt, args = "update", append([]any{timeText(after.End), after.Status}, args...)
+		}
+		res, err := s.stmt[stmt].ExecContext(ctx, args...)
 		if err != nil {
 			return err
 		}

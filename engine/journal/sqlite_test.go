@@ -313,6 +313,9 @@ func use(t *testing.T, path string) error {
 			return err
 		}
 	}
+	if _, err := Audit(t.Context(), s, Evidence{}); err != nil {
+		return err
+	}
 	r, err := Begin(t.Context(), s, "", Options{})
 	if err != nil {
 		return err

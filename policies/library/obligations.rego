@@ -71,6 +71,12 @@ well_formed(o) if {
 	o.tier in {"none", "process", "container"}
 }
 
+well_formed(o) if {
+	o.type == "mask"
+	startswith(o.path, "/args/")
+	o.path != "/args/"
+}
+
 well_formed(o) if o.type == "notify"
 
 duration(text) if {

@@ -105,7 +105,15 @@ func (a *approver) Approve(ctx context.Context, q gate.Question) (gate.Verdict, 
 	if err != nil {
 		return gate.Verdict{}, err
 	}
-	held, why := a.desk.weigh(q, all, nil)
+	events, err := a.desk.Store.Read(ctx, q.Run, 1)
+	if err != nil {
+		return gate.Verdict{}, err
+	}
+	used, err := spent(events, q.Call)
+	if err != nil {
+		return gate.Verdict{}, err
+	}
+	held, why := a.desk.weigh(q, without(all, used), nil)
 	for _, s := range held {
 		if s.v.Outcome == gate.Refused && mayRefuse(q, s.v, a.desk.now()) {
 			return s.v, nil
@@ -129,6 +137,36 @@ func (a *approver) Approve(ctx context.Context, q gate.Question) (gate.Verdict, 
 		v.Reason = strings.Join(why, "; ")
 	}
 	return v, err
+}
+
+// spent returns the ids of the grants under which a call has begun. A call that was broken off and is to be made again is
+// another question, though it is asked in the same words: who said yes did not say so again.
+func spent(events []journal.Event, call string) (ids []string, err error) {
+	var answered []string
+	for _, e := range events {
+		switch {
+		case e.Call != call || e.Redacted():
+		case e.Type == journal.CallStart:
+			ids = append(ids, answered...)
+		case e.Type == journal.Approved:
+			a, err := journal.Decode[journal.ApprovalGiven](e)
+			if err != nil {
+				return nil, err
+			}
+			if a.Grant != "" {
+				answered = append(answered, a.Grant)
+			}
+		}
+	}
+	return ids, nil
+}
+
+// without returns the grants that are not among some ids.
+func without(all []Grant, ids []string) []Grant {
+	if len(ids) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(g Grant) bool { return slices.Contains(ids, g.ID) })
 }
 
 // mayRefuse reports whether a refusal counts: of those who may approve, and of whoever wants the call.

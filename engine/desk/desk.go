@@ -200,7 +200,7 @@ func (d *Desk) objection(q Question, all []Grant, a Answer) string {
 	v := gate.Verdict{Outcome: gate.Approved, By: a.By.Sub, Groups: a.By.Groups}
 	asked := q.Question
 	asked.By = nil
-	for _, said := range d.said(q.Question, all, q.own) {
+	for _, said := range d.said(q.Question, without(all, q.spent), q.own) {
 		if strings.EqualFold(said.v.By, a.By.Sub) {
 			if said.v.Outcome == gate.Refused {
 				if !a.Approve {

@@ -27,8 +27,9 @@ type Question struct {
 	Shown   string // digest of the event that has it all, salted: hex digits by which people say what they were shown
 	Masked  bool   // parts of the arguments do not stand in the journal: they can be bound, and not shown
 
-	Program Program // that makes the call
-	own     []said  // at the terminal of the run
+	Program Program  // that makes the call
+	own     []said   // at the terminal of the run
+	spent   []string // grants under which the call has begun before
 }
 
 // Program is what a question's call stands in.
@@ -158,6 +159,10 @@ func (d *Desk) questions(ctx context.Context, r journal.RunInfo, all []Grant) ([
 	var out []Question
 	for _, id := range order {
 		c := calls[id]
+		used, err := spent(events, id)
+		if err != nil {
+			return nil, err
+		}
 		for _, a := range c.made.Decision.Approvals {
 			m := c.made
 			q := Question{
@@ -165,7 +170,7 @@ func (d *Desk) questions(ctx context.Context, r journal.RunInfo, all []Grant) ([
 					Run: r.ID, Call: id, Kind: m.Kind, Tool: m.Tool, Agent: start.Agent, Digest: start.Digest, Principal: start.Principal,
 					Site: m.Site, Effects: m.Effects, Args: m.Args, PC: m.PC, Approval: a, Origins: m.Origins, Asked: c.at,
 				},
-				ID: tail(r.ID) + "/" + id + "/" + a.Ask, Shown: c.digest, Waits: r.Status == journal.StatusWaiting, Program: programs[m.Site.File], own: c.own, Closed: c.closed,
+				ID: tail(r.ID) + "/" + id + "/" + a.Ask, Shown: c.digest, Waits: r.Status == journal.StatusWaiting, Program: programs[m.Site.File], own: c.own, spent: used, Closed: c.closed,
 			}
 			twin := func(b policies.Approval) bool { return b.Ask == a.Ask && b.Policy != a.Policy }
 			if slices.ContainsFunc(m.Decision.Approvals, twin) {
@@ -253,7 +258,7 @@ func (d *Desk) answered(q *Question, all []Grant) {
 		q.Expires = q.Asked.Add(q.Approval.TTL)
 	}
 	counted := q.Question
-	for _, s := range d.said(q.Question, all, q.own) {
+	for _, s := range d.said(q.Question, without(all, q.spent), q.own) {
 		switch {
 		case s.v.Outcome == gate.Refused:
 			q.Refused = s.v.By

@@ -83,7 +83,7 @@ func (g *Gate) crossGrant(ctx context.Context, c eval.Call) eval.Result {
 	}
 	out := v.lowerResult(r.raise(c.ID))
 	made := journal.EndorsementMade{
-		Kind: x.kind, Type: r.kind, Bits: r.bits, Left: left, From: r.value.Deep(), To: out.Deep(), Why: r.why,
+		Kind: x.kind, Type: r.kind, Bits: r.bits, Left: left, From: r.value.Deep(), To: out.Deep(), Why: r.why, Asked: &derived,
 	}
 	g.later(journal.Endorsed, x.id, made)
 	g.mu.Lock()

@@ -181,6 +181,9 @@ type EndorsementMade struct {
 	From label.Label `json:"from"`
 	To   label.Label `json:"to"`
 	Why  string      `json:"why"`
+
+	// Asked is the label of everything that it was asked with, Why among it; nil: From.
+	Asked *label.Label `json:"asked,omitempty"`
 }
 
 // Observed is a value that the model asked to be shown.

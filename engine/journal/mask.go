@@ -171,7 +171,11 @@ func (p CallEnded) masked(m *masker) any {
 }
 
 func (p EndorsementMade) masked(m *masker) any {
-	p.Why = m.text(p.Why, p.From)
+	asked := p.From
+	if p.Asked != nil {
+		asked = asked.Join(*p.Asked)
+	}
+	p.Why = m.text(p.Why, asked)
 	return p
 }
 

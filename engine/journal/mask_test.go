@@ -32,7 +32,7 @@ func withSecrets() map[Type]any {
 		CallResult:  CallEnded{Value: &dict, Text: "wrong password " + hidden, Told: "wrong password " + hidden, Label: secret},
 		Observation: Observed{Shown: true, Text: hidden, Label: secret},
 		Granted:     GrantGiven{Scope: &Scope{Args: []ScopedArg{{Name: "iban", Label: secret, Value: &dict}}}},
-		Endorsed:    EndorsementMade{Why: hidden, From: secret, To: secret},
+		Endorsed:    EndorsementMade{Why: hidden, From: label.Bottom(), To: label.Bottom(), Asked: &secret},
 		ProgramEnd:  ProgramEnded{Message: hidden, Label: secret},
 		RunEnd:      RunEnded{Answer: &leaf},
 	}

@@ -88,7 +88,7 @@ func (r *Reader) call(id string, payload any) any {
 		}
 		return p
 	case EndorsementMade:
-		if all, ok := r.calls[id]; ok {
+		if all, ok := r.calls[id]; ok && p.Asked == nil {
 			p.Why = r.mask.text(p.Why, all)
 		}
 		return p

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,6 +32,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// wantKills is how many kills TestKilledAtEveryAppend makes at least, if one round has fewer.
+var wantKills = flag.Int("kills", 0, "how many kills to make at least, in whole rounds; 0: one round")
 
 // killing is a store that kills its process at an append.
 type killing struct {
@@ -90,10 +94,21 @@ func TestKilledAtEveryAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := undisturbed(t, shopTurns)
+	for kills, round := 0, 0; round == 0 || kills < *wantKills; round++ {
+		n := killedAgainAndAgain(t, self, round, want)
+		kills += n
+		t.Logf("%d kills", kills)
+		if least := 400; n < least && !testing.Short() {
+			t.Errorf("only %d kills, want %d", n, least)
+		}
+	}
+}
+
+// killedAgainAndAgain runs one run to its end, and returns how often it was killed. Rounds differ in where.
+func killedAgainAndAgain(t *testing.T, self string, round int, want story) (kills int) {
 	dir := t.TempDir()
-	kills := 0
 	for {
-		plan := kills % 4
+		plan := (kills + round) % 4
 		if testing.Short() {
 			plan += 12 * (kills % 5) // further
 		}
@@ -118,8 +133,5 @@ func TestKilledAtEveryAppend(t *testing.T) {
 	}
 	defer store.Close()
 	same(t, &world{file: filepath.Join(dir, "effects")}, store, want)
-	t.Logf("%d kills", kills)
-	if least := 400; kills < least && !testing.Short() {
-		t.Errorf("only %d kills, want %d", kills, least)
-	}
+	return kills
 }

@@ -375,6 +375,7 @@ func (s *SQLite) check(ctx context.Context) (out []Problem, err error) {
 	for _, q := range []struct{ sql, what string }{
 		{"SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok'", "the file is damaged: %s"},
 		{"SELECT DISTINCT 'number ' || (place >> 32) FROM events WHERE place >> 32 NOT IN (SELECT n FROM runs)", "removed: a run is not in the list of runs any more, and its events are: %s"},
+		{"SELECT type || ' ' || name FROM sqlite_schema WHERE type = 'trigger' OR type = 'view' AND name <> 'journal'", "forged: no journal has a %s"},
 	} {
 		rows, err := s.db.QueryContext(ctx, q.sql)
 		if err != nil {

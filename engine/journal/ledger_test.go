@@ -109,6 +109,8 @@ func TestWhatWasDoneToAJournalIsFoundAndNamed(t *testing.T) {
 		{"a run's status altered", []string{"UPDATE runs SET status = 'failed' WHERE n = 1"}, []string{"run r1: altered: the list of runs does not say what its events say"}},
 		{"a run's agent altered", []string{"UPDATE runs SET agent = 'x' WHERE n = 1"}, []string{"run r1: altered: the list of runs does not say what its events say"}},
 		{"a payload taken out", []string{"UPDATE events SET payload = NULL, salt = '' WHERE place = (1 << 32) + 2"}, []string{"run r1: event 2: redacted, and no line of the ledger tells of it"}},
+		{"what forgets payments", []string{"CREATE TRIGGER t AFTER INSERT ON accounts BEGIN DELETE FROM accounts; END"}, []string{"forged: no journal has a trigger t"}},
+		{"a table replaced", []string{"ALTER TABLE claims RENAME TO kept", "CREATE VIEW claims AS SELECT * FROM kept WHERE 0"}, []string{"forged: no journal has a view claims"}},
 		{"a line of the ledger altered", []string{"UPDATE ledger SET run = 'r9' WHERE n = 3"}, []string{"run r9: ledger line 3: altered: its hash does not match"}},
 		{"a line of the ledger removed", []string{"DELETE FROM ledger WHERE n = 5"}, []string{"ledger line 5: missing: line 6 follows line 4", "run r3: event 1: forged: no line of the ledger tells of the run"}},
 		{"the end of the ledger cut off", []string{"DELETE FROM ledger WHERE n = 8"}, []string{"run r4: event 3: forged: no line of the ledger tells of this end", "ledger line 8: cut off: the ledger ends at line 7"}},

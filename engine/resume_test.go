@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/engine/value"
+	"callgate/policies"
 )
 
 // stopAt runs programs until an append that is not stored.
@@ -326,5 +328,96 @@ func TestASecretInputIsGivenAgain(t *testing.T) {
 	}
 	if err := goOn(t, w.clerk(t, store), Again{Secret: map[string]string{"pin": "1234"}}, text); err != nil || len(w.lines) != 1 {
 		t.Errorf("got %v, effects %v", err, w.lines)
+	}
+}
+
+// turning is a PDP whose policies change after some decisions.
+type turning struct {
+	shopRules
+	left int
+}
+
+func (p *turning) Revision() string {
+	if p.left > 0 {
+		return "sha256:1"
+	}
+	return "sha256:2"
+}
+
+func (p *turning) Decide(ctx context.Context, r *policies.Request) (policies.Decision, error) {
+	p.left--
+	d, err := p.shopRules.Decide(ctx, r)
+	d.Revision = p.Revision()
+	return d, err
+}
+
+// TestPoliciesChangeInsideARunThatIsStopped stops a run after its policies have changed: what was decided before and after stays so.
+func TestPoliciesChangeInsideARunThatIsStopped(t *testing.T) {
+	run := func(left int) (*world, journal.Store) {
+		w, store := new(world), journal.NewMemory()
+		d := &dying{Store: store, left: left}
+		e := w.clerk(t, d)
+		e.cfg.PDP = &turning{left: 20}
+		s, err := begin(t.Context(), e, d)
+		if err == nil {
+			err = drive(t.Context(), s, shopTurns)
+		}
+		if left < 0 && err != nil || left > 0 && !errors.Is(err, errKilled) {
+			t.Fatalf("stopped at append %d: %v", left, err)
+		}
+		return w, store
+	}
+	w, store := run(-1)
+	events, err := store.Read(t.Context(), shopRun, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(events, func(e journal.Event) bool { return e.Type == journal.Reloaded }) {
+		t.Fatal("the policies did not change")
+	}
+	want := story{w.lines, meaning(t, events, false), meaning(t, events, true)}
+	for _, left := range []int{60, 61, 62, 63, 64, 150} {
+		w, store := run(left)
+		e := w.clerk(t, store)
+		e.cfg.PDP = shopRules{"sha256:2"}
+		if err := goOn(t, e, Again{By: "ana"}, shopTurns...); err != nil {
+			t.Fatalf("stopped at append %d: %v", left, err)
+		}
+		same(t, w, store, want)
+	}
+}
+
+// TestAClockThatStepsBack has a run, and what goes on with it, under a clock that steps back each time that it is read: the
+// order of events is that of their numbers.
+func TestAClockThatStepsBack(t *testing.T) {
+	want := undisturbed(t, shopTurns)
+	now := time.Now()
+	back := func() time.Time {
+		now = now.Add(-time.Second)
+		return now
+	}
+	w, store := new(world), journal.NewMemory()
+	d := &dying{Store: store, left: 77}
+	e := w.clerk(t, d)
+	e.cfg.Clock = back
+	s, err := begin(t.Context(), e, d)
+	if err == nil {
+		err = drive(t.Context(), s, shopTurns)
+	}
+	if !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	e = w.clerk(t, store)
+	e.cfg.Clock = back
+	if err := goOn(t, e, Again{By: "ana"}, shopTurns...); err != nil {
+		t.Fatal(err)
+	}
+	same(t, w, store, want)
+	events, err := store.Read(t.Context(), shopRun, 1)
+	if err == nil {
+		err = journal.Verify(events)
+	}
+	if err != nil || !events[len(events)-1].Time.Before(events[0].Time) {
+		t.Errorf("from %v to %v: %v", events[0].Time, events[len(events)-1].Time, err)
 	}
 }

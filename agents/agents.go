@@ -105,8 +105,17 @@ func (a *Agent) own() label.Label {
 }
 
 func (a *Agent) engine() (*engine.Engine, error) {
+	isolation := a.opts.Isolation
+	if a.Spec.Isolation != "" {
+		least, err := gate.ParseTier(a.Spec.Isolation)
+		if err != nil {
+			return nil, err
+		}
+		isolation.Least = max(isolation.Least, least)
+	}
 	return engine.New(engine.Config{
-		Agent: a.Spec.Meta.Name, Digest: a.Spec.Digest, Mode: a.Spec.Mode, Principal: a.principal, From: a.opts.From,
+		Isolation: isolation,
+		Agent:     a.Spec.Meta.Name, Digest: a.Spec.Digest, Mode: a.Spec.Mode, Principal: a.principal, From: a.opts.From,
 		Tools: a.tools, Known: a.known, PDP: a.decider(), Store: a.opts.Store, Approver: a.opts.Approver, Clock: a.opts.Clock,
 		Limits: Limits(a.Spec.Limits), Meter: Meter(a.Spec), Reveal: a.Spec.Observe == "reveal" || a.Spec.Observe == "policy",
 		Watch: a.opts.Watch,

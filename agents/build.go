@@ -39,6 +39,9 @@ type Options struct {
 	// package std.
 	Tools []*builtins.Tool
 
+	// Isolation is where programs run. The least that an agent's file asks for is added to it.
+	Isolation engine.Isolation
+
 	// Reread reads the files of the agent again, as they were read for [Build]. While the agent runs its policies are then those that
 	// the files hold when a call is made. nil: they stay as they are.
 	Reread func() (*spec.Project, []spec.Problem)
@@ -248,9 +251,6 @@ func declare(t *builtins.Tool, all []spec.Declaration) (problems []spec.Problem)
 
 // author opens the model, or reads the program.
 func (a *Agent) author() []spec.Problem {
-	if want := a.Spec.Isolation; want != "" && want != "none" {
-		return []spec.Problem{{Pos: a.Spec.Meta.Pos, Text: fmt.Sprintf("isolation %q cannot be had yet", want), Hint: "programs run within budgets, in the process of callgate: isolation none"}}
-	}
 	if a.Spec.Model == nil {
 		if a.Spec.Program == "" {
 			return nil // the load has said so

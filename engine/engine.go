@@ -43,6 +43,8 @@ type Config struct {
 	Meter  int         // bits that endorsements, refusals and descriptions may reveal in a session; 0: none
 	Reveal bool        // values below trust internal may be shown to the model, if policy allows
 
+	Isolation Isolation // where programs run; the zero Isolation is here
+
 	// Watch is called with every event of every run, in order, once it is stored.
 	Watch func(journal.Event)
 }

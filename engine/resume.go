@@ -100,7 +100,7 @@ func (e *Engine) Resume(ctx context.Context, a Again) (_ *Session, err error) {
 	if header.Context != nil {
 		shown = *header.Context
 	}
-	return e.session(run, header.Revision, inputs, typed, shown, limits, int(header.Limits["meter"]))
+	return e.session(ctx, run, header.Revision, inputs, typed, shown, limits, int(header.Limits["meter"]))
 }
 
 // accept finds out what has changed since the run began, and whether that may be.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"callgate/engine/confine"
 	"callgate/engine/eval"
 	"callgate/engine/gate"
 	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/engine/value"
+	"callgate/engine/worker"
 	"callgate/policies"
 )
 
@@ -27,11 +29,16 @@ type Session struct {
 	cfg     Config
 	run     *journal.Run
 	gate    *gate.Gate
-	eval    *eval.Session
+	eval    programs
+	config  eval.Config
 	given   []journal.Input
 	inputs  label.Label // of all of them together
 	context label.Label // of what the model was shown before its first program
 	turn    int
+
+	tier      gate.Tier // that programs run in, from the last one on
+	confined  []confine.Mechanism
+	unguarded error // why not in more
 }
 
 // Start begins a run: its header is in the journal when Start returns.
@@ -51,7 +58,7 @@ func (e *Engine) Start(ctx context.Context, r Run) (_ *Session, err error) {
 			typed = append(typed, in.Value.Str)
 		}
 	}
-	s, err := e.session(run, "", r.Inputs, typed, r.Context, e.cfg.Limits, e.cfg.Meter)
+	s, err := e.session(ctx, run, "", r.Inputs, typed, r.Context, e.cfg.Limits, e.cfg.Meter)
 	if err != nil {
 		return nil, err
 	}
@@ -62,18 +69,18 @@ func (e *Engine) Start(ctx context.Context, r Run) (_ *Session, err error) {
 }
 
 // session makes the session of a run that has begun under policies of a revision; "": under those of today.
-func (e *Engine) session(run *journal.Run, revision string, inputs []journal.Input, typed []string, context label.Label, limits eval.Limits, meter int) (*Session, error) {
+func (e *Engine) session(ctx context.Context, run *journal.Run, revision string, inputs []journal.Input, typed []string, shown label.Label, limits eval.Limits, meter int) (*Session, error) {
 	if e.cfg.Watch != nil {
 		run.Watch(e.cfg.Watch)
 	}
-	s := &Session{cfg: e.cfg, run: run, given: inputs, inputs: label.Bottom(), context: context}
+	s := &Session{cfg: e.cfg, run: run, given: inputs, inputs: label.Bottom(), context: shown}
 	var err error
 	s.gate, err = gate.New(gate.Config{
 		Agent:     policies.Agent{Name: e.cfg.Agent, Digest: e.cfg.Digest},
 		Principal: e.cfg.Principal,
 		Session:   policies.Session{ID: run.ID(), Run: run.ID(), Mode: e.cfg.Mode},
 		Tools:     e.cfg.Tools, Known: e.cfg.Known, PDP: e.cfg.PDP, Revision: revision, Journal: run, Approver: e.cfg.Approver,
-		Clock: e.cfg.Clock, Meter: meter, Typed: typed, Reveal: e.cfg.Reveal,
+		Clock: e.cfg.Clock, Meter: meter, Typed: typed, Reveal: e.cfg.Reveal, CanHave: e.cfg.Isolation.canHave,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
@@ -84,7 +91,11 @@ func (e *Engine) session(run *journal.Run, revision string, inputs []journal.Inp
 		config.Inputs = append(config.Inputs, eval.Input{Name: in.Name, Value: in.Value})
 		s.inputs = s.inputs.Join(in.Value.Deep())
 	}
-	if s.eval, err = eval.NewSession(config); err != nil {
+	s.config = config
+	if s.eval, err = worker.NewLocal(worker.Config{Config: config}); err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	if err := s.move(ctx, e.cfg.Isolation.Least); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	return s, nil
@@ -113,7 +124,10 @@ func (s *Session) Gate() *gate.Gate { return s.gate }
 func (s *Session) Err() error { return s.run.Err() }
 
 // Close leaves a run that has not ended to whoever goes on with it. Nothing can be done in the session any more; after [Session.End] there is nothing to close.
-func (s *Session) Close() error { return s.run.Close() }
+func (s *Session) Close() error {
+	s.eval.Close()
+	return s.run.Close()
+}
 
 // Floor returns the least label of whatever the session's programs make from now on.
 func (s *Session) Floor() label.Label { return s.eval.Floor() }
@@ -153,6 +167,7 @@ func (s *Session) Exec(ctx context.Context, p Program) (eval.Outcome, error) {
 	end := journal.ProgramEnded{
 		Turn: s.turn, Status: string(out.Status), Label: label.Bottom(), Floor: out.Floor, Steps: out.Steps,
 		Peak: out.Peak, Calls: out.Calls, Duration: out.Duration, Permits: out.Permits, Looks: out.Looks,
+		Tier: s.tier.String(), Confinement: s.confinement(),
 	}
 	for _, r := range out.Rises {
 		end.Rises = append(end.Rises, journal.FloorRaised{Site: policies.Site(r.Site), Floor: r.Floor, Why: r.Why})
@@ -171,18 +186,19 @@ func (s *Session) Exec(ctx context.Context, p Program) (eval.Outcome, error) {
 
 func (s *Session) exec(ctx context.Context, p Program) (eval.Outcome, error) {
 	readable := s.inputs.Join(s.eval.Floor())
-	if _, refused := s.gate.Program(ctx, gate.Start{File: p.File, Text: p.Text, Inputs: readable}); refused != nil {
+	start := gate.Start{File: p.File, Text: p.Text, Inputs: readable, Tier: s.wanted(readable.Join(p.Author).Join(s.context))}
+	tier, refused := s.gate.Program(ctx, start)
+	if refused != nil {
 		return s.eval.Refuse(refused, p.File, p.Author), nil
 	}
-	prog, err := eval.Compile(p.File, []byte(p.Text), s.eval.Env())
-	if err != nil {
-		return s.eval.Reject(err, p.File, p.Author), nil
+	if err := s.move(ctx, tier); err != nil {
+		return eval.Outcome{}, err
 	}
 	past, err := s.past()
 	if err != nil {
 		return eval.Outcome{}, err
 	}
-	return s.eval.RunAgain(ctx, prog, p.Author, past)
+	return s.eval.Exec(ctx, p.File, p.Text, p.Author, past)
 }
 
 // Observe asks to show a value to the model; see [gate.Gate.Observe].

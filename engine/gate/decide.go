@@ -216,8 +216,8 @@ func (g *Gate) oblige(ctx context.Context, x *crossing, r *policies.Request, d *
 		deny(d, core(reasonObligation, err.Error()))
 		return v
 	}
-	if have := g.isolation(x.kind); v.tier > have {
-		deny(d, core(reasonIsolation, fmt.Sprintf("isolation: got %s, want %s", have, v.tier)))
+	if err := g.isolated(x.kind, v.tier); err != nil {
+		deny(d, core(reasonIsolation, err.Error()))
 		return v
 	}
 	if len(v.redact) > 0 {
@@ -282,15 +282,27 @@ func within(window time.Duration) string {
 	return " in " + window.String()
 }
 
-// isolation is the strongest tier that a call of a kind can be obliged to: for a program that is about to start,
-// what can be had; for what a program does, what it runs in.
-func (g *Gate) isolation(kind string) Tier {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if kind == policies.KindProgram {
-		return g.cfg.Tier
+// isolated says why a call of a kind cannot be obliged to a tier: a program that is about to start can have what the host has; what
+// a program does is in the tier that it runs in.
+func (g *Gate) isolated(kind string, want Tier) error {
+	if want == TierNone {
+		return nil
 	}
-	return g.tier
+	if kind != policies.KindProgram {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.tier < want {
+			return fmt.Errorf("isolation: got %s, want %s", g.tier, want)
+		}
+		return nil
+	}
+	if g.cfg.CanHave == nil {
+		return fmt.Errorf("isolation: got %s, want %s", TierNone, want)
+	}
+	if err := g.cfg.CanHave(want); err != nil {
+		return fmt.Errorf("isolation: want %s: %w", want, err)
+	}
+	return nil
 }
 
 // enter enters a call that may go on in the counts and in the history.

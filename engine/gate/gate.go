@@ -99,8 +99,9 @@ type Config struct {
 	// name may read can be shown. "": only what the principal may read.
 	Provider string
 
-	// Tier is the strongest isolation that programs can be given here. A decision that obliges to more is a denial.
-	Tier Tier
+	// CanHave says what is missing for programs to be isolated so strongly, nil if nothing is: a decision that obliges to what
+	// cannot be had is a denial. A nil CanHave means that there is no more than [TierNone].
+	CanHave func(Tier) error
 
 	// Marks are those that earlier runs of the session left, for policies to read.
 	Marks []string

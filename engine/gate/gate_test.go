@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -137,7 +138,7 @@ func newRig(t testing.TB, edit func(*Config), more ...*builtins.Tool) *rig {
 	cfg := Config{
 		Agent: policies.Agent{Name: "inbox"}, Principal: policies.Principal{Sub: "ana", Groups: []string{"finance"}},
 		Session: policies.Session{ID: "s", Run: "run", Mode: "react"}, Tools: set, Known: []string{"shell.run"},
-		PDP: r.pdp, Journal: run, Meter: 256, Reveal: true, Tier: TierProcess,
+		PDP: r.pdp, Journal: run, Meter: 256, Reveal: true, CanHave: upTo(TierProcess),
 	}
 	if edit != nil {
 		edit(&cfg)
@@ -407,5 +408,15 @@ func TestTimeStandsStillForToolsWithinATurn(t *testing.T) {
 	}
 	if a, b := r.pdp.requests[0].Time, r.pdp.requests[1].Time; !b.After(a) {
 		t.Errorf("policies saw %v and %v, want the time of each decision", a, b)
+	}
+}
+
+// upTo is a host that has tiers up to one.
+func upTo(have Tier) func(Tier) error {
+	return func(want Tier) error {
+		if want > have {
+			return fmt.Errorf("there is no more than %s", have)
+		}
+		return nil
 	}
 }

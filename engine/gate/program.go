@@ -15,11 +15,12 @@ type Start struct {
 	File   string
 	Text   string
 	Inputs label.Label // of everything that the program can read: inputs, and what earlier programs left
+	Tier   Tier        // that it will run in at least
 }
 
 // Program decides whether the turn's program, by the author that [Gate.SetTurn] named, may start. It
-// returns the isolation that policy obliges to, which is at most [Config.Tier]; the program must
-// not run in less. A nil error means that it may.
+// returns the isolation that it must run in, which is that of the start or, if policy obliges to more, what [Config.CanHave]
+// says can be had. A nil error means that it may.
 func (g *Gate) Program(ctx context.Context, s Start) (Tier, *eval.CallError) {
 	g.deciding.Lock()
 	defer g.deciding.Unlock()
@@ -41,6 +42,6 @@ func (g *Gate) Program(ctx context.Context, s Start) (Tier, *eval.CallError) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.tier = v.tier
-	return v.tier, nil
+	g.tier = max(v.tier, s.Tier)
+	return g.tier, nil
 }

@@ -51,7 +51,7 @@ func (e *DivergedError) Error() string {
 // passing are the fields that differ each time.
 var passing = map[Type][]string{
 	CallResult: {"duration"},
-	ProgramEnd: {"duration"},
+	ProgramEnd: {"duration", "tier", "confinement"},
 }
 
 // compare returns the first difference between an event and a payload, or nil.

@@ -211,6 +211,10 @@ type ProgramEnded struct {
 	Permits  map[string]int64 `json:"permits,omitempty"` // pure builtins permitted, by name
 	Looks    int64            `json:"looks,omitempty"`   // at clock and cancellation until one of them ended it; 0: neither did
 	Rises    []FloorRaised    `json:"rises,omitempty"`
+
+	// Tier is the isolation that the program ran in, and Confinement what confined it there, or why it ran in none.
+	Tier        string `json:"tier,omitempty"`
+	Confinement string `json:"confinement,omitempty"`
 }
 
 // FloorRaised says that the session's floor rose while a program ran: from there on, everything that

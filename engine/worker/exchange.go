@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -23,6 +24,9 @@ type exchange struct {
 	s       *Session
 	file    string
 	begun   time.Time
+	sent    chan struct{}   // closed when the first frame was sent, or could not be
+	live    <-chan struct{} // closed when a program that runs again goes on beyond what it did; nil: it does not run again
+	from    atomic.Int64    // when the wall limit began to count, in Unix nanoseconds; 0: not yet
 	refused *eval.CallError // the program may not start
 
 	calls, asks int          // of this turn
@@ -38,9 +42,12 @@ type exchange struct {
 func (r *exchange) run(ctx context.Context, kill *time.Timer, k kind, write func(*encoder)) eval.Outcome {
 	s := r.s
 	if s.lost != nil {
+		close(r.sent)
 		return s.crashed(r.file, r.begun, 0)
 	}
-	if err := s.c.send(k, write); err != nil {
+	err := s.c.send(k, write)
+	close(r.sent)
+	if err != nil {
 		s.failed(err)
 		return s.crashed(r.file, r.begun, 0)
 	}
@@ -91,7 +98,11 @@ func (r *exchange) do(ctx context.Context, kill *time.Timer, d *decoder) error {
 	}
 	kill.Stop()
 	results := r.s.host.Do(ctx, calls)
-	kill.Reset(max(time.Until(r.begun.Add(r.s.limits.Wall)), 0) + r.s.grace)
+	left := r.s.limits.Wall // from one call to the next, while the wall limit does not count
+	if from := r.from.Load(); from != 0 {
+		left = max(time.Until(time.Unix(0, from).Add(left)), 0)
+	}
+	kill.Reset(left + r.s.grace)
 	for i, res := range results {
 		r.note(calls[min(i, len(calls)-1)], res)
 	}
@@ -110,11 +121,11 @@ func (r *exchange) admit(c *eval.Call) error {
 	var id string
 	if c.Kind == eval.KindBuiltin {
 		r.asks++
-		id = fmt.Sprintf("%d.%d+%d", s.past.turns, r.calls, r.asks)
+		id = fmt.Sprintf("%d.%d+%d", s.account.turns, r.calls, r.asks)
 	} else {
 		r.calls++
-		s.past.calls++
-		id = fmt.Sprintf("%d.%d", s.past.turns, r.calls)
+		s.account.calls++
+		id = fmt.Sprintf("%d.%d", s.account.turns, r.calls)
 	}
 	switch {
 	case r.over:
@@ -123,7 +134,7 @@ func (r *exchange) admit(c *eval.Call) error {
 		return bad("a call of no known kind")
 	case c.ID != id:
 		return bad("a call whose id is not the next")
-	case s.past.calls > s.limits.Calls:
+	case s.account.calls > s.limits.Calls:
 		return bad("more calls than the limit allows")
 	case int64(r.asks) > s.limits.Steps:
 		return bad("more asks than the program can have steps")
@@ -146,7 +157,7 @@ func (r *exchange) admit(c *eval.Call) error {
 		}
 		a.Value = s.believeValue(a.Value)
 	}
-	if !s.past.place(c.Site) {
+	if !s.account.place(c.Site) {
 		return bad("a place that is in no program")
 	}
 	c.PC, c.History = s.believe(c.PC), s.believe(c.History)
@@ -156,7 +167,7 @@ func (r *exchange) admit(c *eval.Call) error {
 // note takes over what a result means for what may follow.
 func (r *exchange) note(c eval.Call, res eval.Result) {
 	s := r.s
-	s.past.given(res)
+	s.account.given(res)
 	e := res.Err
 	if e == nil {
 		if c.Kind == eval.KindAnswer {
@@ -184,7 +195,7 @@ func (r *exchange) check(m *ended) error {
 	for i := range o.Prints {
 		printed += int64(len(o.Prints[i].Text))
 	}
-	s.past.printed += printed
+	s.account.printed += printed
 	wants := map[eval.Status]bool{
 		eval.OK: !r.over && r.refused == nil, eval.Answered: r.answer != nil, eval.Failed: r.answer == nil && !r.waits,
 		eval.Denied: r.denied || r.refused != nil, eval.Waiting: r.waits || r.refused != nil,
@@ -202,16 +213,16 @@ func (r *exchange) check(m *ended) error {
 		return bad("an error that does not fit its status")
 	case (o.Answer != nil) != (o.Status == eval.Answered):
 		return bad("an answer that does not fit its status")
-	case s.past.printed > s.limits.Output:
+	case s.account.printed > s.limits.Output:
 		return bad("more output than the limit allows")
-	case o.Steps < 0 || o.Peak < 0 || len(o.Rises) > 1000 || len(o.Permits) > 10_000:
+	case o.Steps < 0 || o.Looks < 0 || o.Peak < 0 || len(o.Rises) > 1000 || len(o.Permits) > 10_000:
 		return bad("counts that cannot be")
 	}
 	if !slices.IsSorted(m.names) || slices.ContainsFunc(m.names, func(n string) bool { return !isName(n) }) {
 		return bad("names that no program can spell")
 	}
 	for _, rise := range o.Rises {
-		if !s.past.place(rise.Site) {
+		if !s.account.place(rise.Site) {
 			return bad("a place that is in no program")
 		}
 	}
@@ -231,7 +242,7 @@ func (r *exchange) check(m *ended) error {
 	}
 	for i := range o.Prints {
 		p := &o.Prints[i]
-		if !s.past.place(p.Site) {
+		if !s.account.place(p.Site) {
 			return bad("a place that is in no program")
 		}
 		p.Label, p.PC = s.believe(p.Label), s.believe(p.PC)
@@ -252,7 +263,7 @@ func (r *exchange) checkError(e *eval.Error) error {
 	if !isCode(e.Code) && !slices.Contains(r.codes, e.Code) && (r.refused == nil || e.Code != r.refused.Code) {
 		return &ProtocolError{"ended: an error of no known code"}
 	}
-	if e.Site.Line > 0 && !s.past.place(e.Site) || slices.ContainsFunc(e.Stack, func(at eval.Site) bool { return !s.past.place(at) }) {
+	if e.Site.Line > 0 && !s.account.place(e.Site) || slices.ContainsFunc(e.Stack, func(at eval.Site) bool { return !s.account.place(at) }) {
 		return &ProtocolError{"ended: a place that is in no program"}
 	}
 	e.Label = s.believe(e.Label)

@@ -25,6 +25,7 @@ const (
 	frameDo                      // worker: calls of the program that runs
 	frameDone                    // supervisor: their results
 	frameCancel                  // supervisor: end the program that runs; one that has ended meanwhile takes no notice
+	frameLive                    // supervisor: a program that runs again has come to where it goes on; likewise
 	frameEnded                   // worker: the outcome
 	frameGet                     // supervisor: the value of a name
 	frameValue                   // worker: it, or that there is none
@@ -34,7 +35,7 @@ const (
 	frameKinds
 )
 
-var kindNames = [frameKinds]string{"", "hello", "start", "started", "run", "refuse", "do", "done", "cancel", "ended", "get", "value", "snapshot", "blob", "bye"}
+var kindNames = [frameKinds]string{"", "hello", "start", "started", "run", "refuse", "do", "done", "cancel", "live", "ended", "get", "value", "snapshot", "blob", "bye"}
 
 func (k kind) String() string {
 	if k == 0 || k >= frameKinds {

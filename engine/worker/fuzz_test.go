@@ -28,7 +28,7 @@ func transcript(t testing.TB) (fromSupervisor, fromWorker []byte) {
 		t.Fatal(err)
 	}
 	for _, src := range []string{"x = mail(1)\nprint(x, a)\nf = lambda: 1 // 0\nf()", "no program", "done(x)"} {
-		if _, err := s.Exec(context.Background(), "t.star", src, low); err != nil {
+		if _, err := s.Exec(context.Background(), "t.star", src, low, eval.Past{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +57,7 @@ func FuzzSupervisor(f *testing.F) {
 			return
 		}
 		for range 3 {
-			out, err := s.Exec(t.Context(), "t.star", "x = mail(1)\nprint(x, a)\nf = lambda: 1 // 0\nf()", low)
+			out, err := s.Exec(t.Context(), "t.star", "x = mail(1)\nprint(x, a)\nf = lambda: 1 // 0\nf()", low, eval.Past{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -139,7 +139,7 @@ func TestAHostileWorker(t *testing.T) {
 			p.do(call(func(c *eval.Call) { c.Args = []eval.Arg{{Name: "x"}} }))
 		}, "do: an argument that is no value", 0},
 		{"a place in another file", func(p *puppet) { p.do(call(func(c *eval.Call) { c.Site.File = "secret" })) }, "do: a place that is in no program", 0},
-		{"a place past the program's end", func(p *puppet) { p.do(call(func(c *eval.Call) { c.Site.Line = 1000 })) }, "do: a place that is in no program", 0},
+		{"a place account the program's end", func(p *puppet) { p.do(call(func(c *eval.Call) { c.Site.Line = 1000 })) }, "do: a place that is in no program", 0},
 		{"more calls than the limit allows", func(p *puppet) {
 			for i := range 11 {
 				p.do(call(func(c *eval.Call) { c.ID = fmt.Sprintf("1.%d", i+1) }))
@@ -216,7 +216,7 @@ func TestAHostileWorker(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				out, err := s.Exec(t.Context(), "t.star", "x = 1", low)
+				out, err := s.Exec(t.Context(), "t.star", "x = 1", low, eval.Past{})
 				if err != nil || out.Err == nil || !strings.Contains(out.Err.Text, test.want) || out.Status != eval.Crashed && out.Status != eval.Limited {
 					t.Errorf("got %+v, %v, %v, want %s", out, out.Err, err, test.want)
 				}
@@ -227,7 +227,7 @@ func TestAHostileWorker(t *testing.T) {
 				if made != test.made {
 					t.Errorf("the host was asked %d calls, want %d", made, test.made)
 				}
-				again, err := s.Exec(t.Context(), "t.star", "x = 1", low)
+				again, err := s.Exec(t.Context(), "t.star", "x = 1", low, eval.Past{})
 				if err != nil || again.Status != eval.Crashed || again.Err.Code != codeWorker {
 					t.Errorf("afterwards: got %+v, %v", again, err)
 				}
@@ -257,7 +257,7 @@ func TestTheAnswerIsWhatWasLetThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.Exec(t.Context(), "t.star", "done(1)", low)
+	out, err := s.Exec(t.Context(), "t.star", "done(1)", low, eval.Past{})
 	if err != nil || out.Status != eval.Answered || out.Answer.Str != "the truth" || out.Calls != 1 {
 		t.Errorf("got %+v, %v", out, err)
 	}
@@ -308,7 +308,7 @@ func TestNoLabelIsBelieved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := s.Exec(t.Context(), "t.star", "send(s)", low)
+	out, err := s.Exec(t.Context(), "t.star", "send(s)", low, eval.Past{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,11 +342,11 @@ func TestCancelling(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	out, err := s.Exec(ctx, "t.star", "x = 1\nwhile True: pass", low)
+	out, err := s.Exec(ctx, "t.star", "x = 1\nwhile True: pass", low, eval.Past{})
 	if err != nil || out.Status != eval.Cancelled || out.Err.Code != "cancelled" {
 		t.Errorf("got %+v, %v", out, err)
 	}
-	out, err = s.Exec(t.Context(), "u.star", "y = 1", low)
+	out, err = s.Exec(t.Context(), "u.star", "y = 1", low, eval.Past{})
 	if err != nil || out.Status != eval.OK {
 		t.Errorf("afterwards: got %+v, %v: a worker that heeds a cancellation goes on", out, err)
 	}
@@ -364,7 +364,7 @@ func TestCancelling(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		out, err := s.Exec(ctx, "t.star", "x = 1", low)
+		out, err := s.Exec(ctx, "t.star", "x = 1", low, eval.Past{})
 		if err != nil || out.Status != eval.Cancelled || out.Err.Code != "cancelled" {
 			t.Errorf("got %+v, %v", out, err)
 		}

@@ -232,6 +232,7 @@ func (m *ended) write(e *encoder) {
 	e.int(o.Steps)
 	e.int(o.Peak)
 	e.int(int64(o.Duration))
+	e.int(o.Looks)
 	e.uint(uint64(len(o.Permits)))
 	for _, name := range slices.Sorted(maps.Keys(o.Permits)) {
 		e.text(name)
@@ -272,7 +273,7 @@ func (m *ended) read(d *decoder) {
 			return
 		}
 	}
-	o.Steps, o.Peak, o.Duration = d.int(), d.int(), time.Duration(d.int())
+	o.Steps, o.Peak, o.Duration, o.Looks = d.int(), d.int(), time.Duration(d.int()), d.int()
 	o.Permits = map[string]int64{}
 	for range d.count() {
 		d.takes(nodeBytes)

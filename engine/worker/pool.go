@@ -3,6 +3,10 @@ package worker
 import (
 	"context"
 	"sync"
+	"time"
+
+	"callgate/engine/confine"
+	"callgate/engine/eval"
 )
 
 // Pool holds workers that have said hello and wait for a session, so that one begins without a start. None is used
@@ -16,20 +20,50 @@ type Pool struct {
 	coming int // are being started
 	closed bool
 	busy   sync.WaitGroup
+
+	trying  sync.Mutex // guards what follows
+	tried   bool
+	missing error
 }
 
-// Get returns a worker: one that waits, or else a new one. Another is started in its place meanwhile.
-func (p *Pool) Get(ctx context.Context) (*Process, error) {
+// Get returns a worker for a session with these limits: one that waits, or else a new one. Another is started in its place
+// meanwhile.
+func (p *Pool) Get(ctx context.Context, l eval.Limits) (*Process, error) {
+	o := p.Options
+	if need := BudgetFor(l); o.Budget == (confine.Budget{}) && need != BudgetFor(eval.Limits{}) {
+		o.Budget = need // those that wait have another
+		return StartProcess(ctx, o)
+	}
 	for {
 		w := p.take()
 		if w == nil {
-			return StartProcess(ctx, p.Options)
+			return StartProcess(ctx, o)
 		}
 		if w.child.Ended() == "" {
 			return w, nil
 		}
 		w.Kill() // it was killed while it waited
 	}
+}
+
+// BudgetFor returns what a worker may use in all whose programs have these limits: they are held by the evaluator, and this is what
+// holds the evaluator.
+func BudgetFor(l eval.Limits) confine.Budget {
+	l = l.WithDefaults()
+	return confine.Budget{Memory: 4*l.Memory + 256<<20, Seconds: int(100*l.Wall/time.Second) + 100}
+}
+
+// Try says why there can be no worker, nil if there can: it starts one, the first time, which then waits.
+func (p *Pool) Try(ctx context.Context) error {
+	p.trying.Lock()
+	defer p.trying.Unlock()
+	if !p.tried {
+		w, err := StartProcess(ctx, p.Options)
+		if p.tried, p.missing = true, err; err == nil {
+			p.put(w)
+		}
+	}
+	return p.missing
 }
 
 // Fill starts workers until as many wait as there is room for, and waits for those that are being started. The error is that of the first that could

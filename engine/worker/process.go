@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callgate/engine/confine"
+	"callgate/engine/eval"
 )
 
 // Name is what a worker's command line begins with: an executable that finds it there becomes a worker; see [Main].
@@ -73,6 +74,9 @@ func Executable() (string, error) {
 // StartProcess starts a worker and reads its hello. Nothing is sent to one that is not confined enough: the error is then that
 // of [confine.Enough].
 func StartProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
+	if o.Budget == (confine.Budget{}) {
+		o.Budget = BudgetFor(eval.Limits{})
+	}
 	if o.Path == "" {
 		var err error
 		if o.Path, err = Executable(); err != nil {

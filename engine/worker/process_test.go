@@ -38,12 +38,12 @@ func TestAProcessRunsPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	out, err := s.Exec(t.Context(), "a.star", "x = recv()\nprint(x)\nprint([i * i for i in range(100000)][-1])", low)
+	out, err := s.Exec(t.Context(), "a.star", "x = recv()\nprint(x)\nprint([i * i for i in range(100000)][-1])", low, eval.Past{})
 	if err != nil || out.Status != eval.OK || len(out.Prints) != 2 || out.Prints[1].Text != "9999800001\n" {
 		t.Errorf("got %+v, %v", out, err)
 	}
 	s.Close()
-	out, err = s.Exec(t.Context(), "a.star", "x = 1", low)
+	out, err = s.Exec(t.Context(), "a.star", "x = 1", low, eval.Past{})
 	if err != nil || out.Err == nil || out.Err.Code != codeWorker {
 		t.Errorf("after its end: got %+v, %v", out, err)
 	}

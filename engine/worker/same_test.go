@@ -121,11 +121,11 @@ func (p *pair) turn(file, text string, author label.Label) eval.Outcome {
 	for _, h := range p.hosts {
 		h.calls = nil
 	}
-	want, err := p.local.Exec(ctx, file, text, author)
+	want, err := p.local.Exec(ctx, file, text, author, eval.Past{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	got, err := p.far.Exec(ctx, file, text, author)
+	got, err := p.far.Exec(ctx, file, text, author, eval.Past{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func TestTurnsInAWorker(t *testing.T) {
 	if string(b) != string(b2) {
 		t.Errorf("the snapshot of the worker's session differs from that of one in this process")
 	}
-	again, err := openPipe(t, Config{Config: eval.Config{Host: p.hosts[1], Tools: worldTools, Inputs: []eval.Input{text("a", ""), text("b", "")}, Limits: eval.Limits{Calls: 40}}, Snapshot: b, Past: p.local.Known()})
+	again, err := openPipe(t, Config{Config: eval.Config{Host: p.hosts[1], Tools: worldTools, Inputs: []eval.Input{text("a", ""), text("b", "")}, Limits: eval.Limits{Calls: 40}}, Snapshot: b, Account: p.local.Account()})
 	if err != nil {
 		t.Fatal(err)
 	}

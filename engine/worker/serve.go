@@ -54,7 +54,10 @@ type server struct {
 	err  error         // why nothing can be read any more
 
 	mu     sync.Mutex
-	cancel context.CancelFunc // of the program that runs
+	ctx    context.Context // of the program that runs
+	cancel context.CancelFunc
+	past   eval.Past
+	live   chan struct{} // of one that runs again: closed when it goes on beyond what it did
 }
 
 type incoming struct {
@@ -67,12 +70,12 @@ type incoming struct {
 func (w *server) read(stop chan struct{}) {
 	for {
 		k, d, err := w.c.receive()
-		if err == nil && k == frameCancel {
-			w.stop()
+		if err == nil && (k == frameCancel || k == frameLive) {
+			w.notice(k)
 			continue
 		}
 		if err != nil {
-			w.stop() // nobody wants to know
+			w.notice(frameCancel) // nobody wants to know
 		}
 		select {
 		case w.in <- incoming{k, d, err}:
@@ -90,11 +93,16 @@ func (w *server) read(stop chan struct{}) {
 	}
 }
 
-func (w *server) stop() {
+// notice heeds what is said while a program runs.
+func (w *server) notice(k kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.cancel != nil {
+	switch {
+	case k == frameCancel && w.cancel != nil:
 		w.cancel()
+	case k == frameLive && w.live != nil:
+		close(w.live)
+		w.live = nil
 	}
 }
 
@@ -132,7 +140,8 @@ func (w *server) serve() error {
 		limit   int64
 	)
 	frames := map[kind]func(*decoder){
-		frameRun: p.read, frameRefuse: refusal.read, frameBye: nothing,
+		frameRun:    func(d *decoder) { p.read(d); w.begin(p) }, // before another frame is read, which may be a cancel
+		frameRefuse: refusal.read, frameBye: nothing,
 		frameGet:  func(d *decoder) { name = d.text() },
 		frameSnap: func(d *decoder) { limit = d.int() },
 	}
@@ -182,23 +191,31 @@ func (w *server) start(m start) error {
 	return w.c.send(frameStarted, out.write)
 }
 
-// run runs a program.
-func (w *server) run(p program) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+// begin makes a program one that can be cancelled.
+func (w *server) begin(p program) {
 	w.mu.Lock()
-	w.cancel = cancel
-	w.mu.Unlock()
+	defer w.mu.Unlock()
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.past = eval.Past{Looks: p.looks, Wall: p.wall}
+	if p.again {
+		w.live = make(chan struct{})
+		w.past.Live = w.live
+	}
+}
+
+// run runs a program that has begun.
+func (w *server) run(p program) error {
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.cancel = nil
+		w.cancel()
+		w.ctx, w.cancel, w.live = nil, nil, nil
 	}()
 	compiled, err := eval.Compile(p.file, []byte(p.text), w.s.Env())
 	if err != nil {
 		return w.end(w.s.Reject(err, p.file, p.author))
 	}
-	out, err := w.s.Run(ctx, compiled, p.author)
+	out, err := w.s.RunAgain(w.ctx, compiled, p.author, w.past)
 	if err != nil {
 		return err
 	}
@@ -285,15 +302,25 @@ func (w *server) snapshot(limit int64) error {
 type program struct {
 	file, text string
 	author     label.Label
+
+	// Of what it did before, see [eval.Past].
+	again bool
+	looks int64
+	wall  bool
 }
 
 func (m *program) write(e *encoder) {
 	e.text(m.file)
 	e.text(m.text)
 	e.label(m.author)
+	e.bool(m.again)
+	e.int(m.looks)
+	e.bool(m.wall)
 }
 
-func (m *program) read(d *decoder) { m.file, m.text, m.author = d.text(), d.text(), d.label() }
+func (m *program) read(d *decoder) {
+	m.file, m.text, m.author, m.again, m.looks, m.wall = d.text(), d.text(), d.label(), d.bool(), d.int(), d.bool()
+}
 
 // refusal is a program that may not start.
 type refusal struct {

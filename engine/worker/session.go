@@ -24,8 +24,8 @@ type Config struct {
 	// keep its values.
 	Snapshot []byte
 
-	// Past is what was known of a session that is made again; nil: nothing happened in it.
-	Past *Past
+	// Account is what was known of a session that is made again; nil: nothing happened in it.
+	Account *Account
 
 	// Floor says that no label from the worker is believed: whatever it sends is labelled with the join of
 	// all that it was sent. False: labels cross as they are.
@@ -62,14 +62,14 @@ type Session struct {
 	c    *conn
 	lost *ProtocolError // why there is no worker any more
 
-	past    Past
+	account Account
 	lowest  label.Label // the session's floor
 	history label.Label
 	names   []string
 }
 
-// Past is what is known of a session without asking whoever runs its programs.
-type Past struct {
+// Account is what is known of a session without asking whoever runs its programs. The zero Account cannot be used.
+type Account struct {
 	turns   int
 	calls   int               // of the host, builtins not counted
 	printed int64             // bytes
@@ -77,8 +77,8 @@ type Past struct {
 	sent    label.Label       // the join of all that it was given
 }
 
-func newPast(inputs []eval.Input) Past {
-	p := Past{files: map[string]extent{}, sent: label.Bottom()}
+func newAccount(inputs []eval.Input) Account {
+	p := Account{files: map[string]extent{}, sent: label.Bottom()}
 	for _, in := range inputs {
 		p.sent = p.sent.Join(in.Value.Deep())
 	}
@@ -86,14 +86,14 @@ func newPast(inputs []eval.Input) Past {
 }
 
 // begin enters a program as the next turn.
-func (p *Past) begin(file, text string, author label.Label) {
+func (p *Account) begin(file, text string, author label.Label) {
 	p.turns++
 	p.sent = p.sent.Join(author)
 	p.files[file] = p.files[file].with(text)
 }
 
 // given enters a result.
-func (p *Past) given(r eval.Result) {
+func (p *Account) given(r eval.Result) {
 	if r.Err != nil {
 		p.sent = p.sent.Join(r.Err.Label)
 		return
@@ -114,7 +114,7 @@ func (x extent) with(text string) extent {
 }
 
 // place reports whether a place can be in one of the session's programs.
-func (p *Past) place(at eval.Site) bool {
+func (p *Account) place(at eval.Site) bool {
 	x := p.files[at.File]
 	return at.Line >= 0 && at.Line <= x.lines+1 && at.Column >= 0 && at.Column <= x.columns+1 && len(at.Function) <= 1<<10 && len(at.File) <= 1<<12 &&
 		(x.lines > 0 || at.File == "")
@@ -128,7 +128,7 @@ const codeWorker = "worker"
 func open(ctx context.Context, link Link, c *conn, cfg Config) (*Session, error) {
 	s := &Session{
 		host: cfg.Host, floor: cfg.Floor, grace: cfg.Grace, link: link, c: c, tools: map[string]bool{},
-		limits: cfg.Limits.WithDefaults(), past: newPast(cfg.Inputs), lowest: label.Bottom(), history: label.Bottom(),
+		limits: cfg.Limits.WithDefaults(), account: newAccount(cfg.Inputs), lowest: label.Bottom(), history: label.Bottom(),
 	}
 	if s.grace <= 0 {
 		s.grace = 2 * time.Second
@@ -136,9 +136,9 @@ func open(ctx context.Context, link Link, c *conn, cfg Config) (*Session, error)
 	for _, t := range cfg.Tools {
 		s.tools[t.Name] = true
 	}
-	if cfg.Past != nil {
-		s.past.turns, s.past.calls, s.past.printed, s.past.files = cfg.Past.turns, cfg.Past.calls, cfg.Past.printed, maps.Clone(cfg.Past.files)
-		s.past.sent = s.past.sent.Join(cfg.Past.sent)
+	if cfg.Account != nil {
+		s.account.turns, s.account.calls, s.account.printed, s.account.files = cfg.Account.turns, cfg.Account.calls, cfg.Account.printed, maps.Clone(cfg.Account.files)
+		s.account.sent = s.account.sent.Join(cfg.Account.sent)
 	}
 	c.max, c.room = frameLimit(s.limits), roomFor(s.limits)
 	first := start{s.limits, cfg.Tools, cfg.Inputs, cfg.Snapshot}
@@ -160,14 +160,14 @@ func open(ctx context.Context, link Link, c *conn, cfg Config) (*Session, error)
 // believe returns a label that the worker sent, or what is believed instead.
 func (s *Session) believe(l label.Label) label.Label {
 	if s.floor {
-		return s.past.sent
+		return s.account.sent
 	}
 	return l
 }
 
 func (s *Session) believeValue(v value.Value) value.Value {
 	if s.floor {
-		return v.Relabel(func(label.Label) label.Label { return s.past.sent })
+		return v.Relabel(func(label.Label) label.Label { return s.account.sent })
 	}
 	return v
 }
@@ -270,9 +270,9 @@ func (s *Session) Close() {
 
 // Refuse is the outcome of a program that the host did not let start.
 func (s *Session) Refuse(c *eval.CallError, file string, author label.Label) eval.Outcome {
-	s.past.begin(file, "", author)
-	s.past.sent = s.past.sent.Join(c.Label)
-	r := &exchange{s: s, file: file, begun: time.Now(), refused: c}
+	s.account.begin(file, "", author)
+	s.account.sent = s.account.sent.Join(c.Label)
+	r := &exchange{s: s, file: file, begun: time.Now(), refused: c, sent: make(chan struct{})}
 	kill := s.killer()
 	defer kill.Stop()
 	kill.Reset(patience)
@@ -280,48 +280,80 @@ func (s *Session) Refuse(c *eval.CallError, file string, author label.Label) eva
 	return r.run(context.Background(), kill, frameRefuse, m.write)
 }
 
-// Exec compiles and runs a program as the session's next turn; a text that does not compile is an outcome.
-func (s *Session) Exec(ctx context.Context, file, text string, author label.Label) (eval.Outcome, error) {
-	s.past.begin(file, text, author)
-	r := &exchange{s: s, file: file, begun: time.Now()}
-	inner, cancel := context.WithDeadline(ctx, r.begun.Add(s.limits.Wall))
-	defer cancel()
+// Exec compiles and runs a program as the session's next turn; a text that does not compile is an outcome. past is
+// what is known of a program that runs again.
+func (s *Session) Exec(ctx context.Context, file, text string, author label.Label, past eval.Past) (eval.Outcome, error) {
+	s.account.begin(file, text, author)
+	r := &exchange{s: s, file: file, begun: time.Now(), live: past.Live, sent: make(chan struct{})}
 	kill := s.killer()
 	defer kill.Stop()
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if past.Live == nil {
+		inner, cancel = context.WithDeadline(ctx, r.begun.Add(s.limits.Wall))
+		defer cancel()
+		r.from.Store(r.begun.UnixNano())
+	}
 	kill.Reset(s.limits.Wall + s.grace)
 	var late sync.WaitGroup
+	late.Add(1)
 	release := context.AfterFunc(ctx, func() {
 		defer late.Done()
 		kill.Reset(s.grace) // first: what does not read, cannot be written to
+		<-r.sent
 		s.c.send(frameCancel, func(*encoder) {})
 	})
-	late.Add(1)
-	m := program{file, text, author}
+	if past.Live != nil {
+		late.Go(func() { r.goLive(inner, cancel, kill) })
+	}
+	m := program{file, text, author, past.Live != nil, past.Looks, past.Wall}
 	out := r.run(inner, kill, frameRun, m.write)
 	if release() {
 		late.Done()
 	}
+	cancel()
 	late.Wait()
 	if s.lost != nil && out.Err != nil && out.Err.Code == codeWorker {
+		from := time.Unix(0, r.from.Load())
 		switch {
 		case ctx.Err() != nil:
 			out.Status, out.Err.Status, out.Err.Code, out.Err.Text = eval.Cancelled, eval.Cancelled, "cancelled", "cancelled"
-		case time.Since(r.begun) >= s.limits.Wall:
-			used, limit := time.Since(r.begun).Milliseconds(), s.limits.Wall.Milliseconds()
+		case r.from.Load() != 0 && time.Since(from) >= s.limits.Wall:
+			ms := s.limits.Wall.Milliseconds()
 			out.Status, out.Err.Status, out.Err.Code = eval.Limited, eval.Limited, "limit.wall"
-			out.Err.Text = fmt.Sprintf("wall budget used up: %d ms, the limit is %d", used, limit)
-			out.Err.Budget, out.Err.Used, out.Err.Limit = "wall", used, limit
+			out.Err.Text = fmt.Sprintf("wall budget used up: %d ms, the limit is %d", ms, ms)
+			out.Err.Budget, out.Err.Used, out.Err.Limit = "wall", ms, ms
 		}
 	}
 	return out, nil
 }
 
+// goLive waits until a program that runs again goes on beyond what it did before: from then on the wall limit counts, on both sides.
+func (r *exchange) goLive(ctx context.Context, cancel func(), kill *time.Timer) {
+	select {
+	case <-r.live:
+	case <-ctx.Done():
+		return
+	}
+	<-r.sent
+	r.from.Store(time.Now().UnixNano())
+	kill.Reset(r.s.limits.Wall + r.s.grace)
+	r.s.c.send(frameLive, func(*encoder) {})
+	wall := time.NewTimer(r.s.limits.Wall)
+	defer wall.Stop()
+	select {
+	case <-wall.C:
+		cancel()
+	case <-ctx.Done():
+	}
+}
+
 // crashed is the outcome of a program whose worker was lost.
 func (s *Session) crashed(file string, began time.Time, calls int) eval.Outcome {
-	s.lowest, s.history = s.lowest.Join(s.past.sent), s.history.Join(s.past.sent)
+	s.lowest, s.history = s.lowest.Join(s.account.sent), s.history.Join(s.account.sent)
 	return eval.Outcome{
 		Status: eval.Crashed, Floor: s.lowest, History: s.history, Calls: calls, Duration: time.Since(began),
-		Err: &eval.Error{Status: eval.Crashed, Code: codeWorker, Text: s.lost.Text, Label: s.past.sent, Site: eval.Site{File: file, Line: 1, Column: 1}},
+		Err: &eval.Error{Status: eval.Crashed, Code: codeWorker, Text: s.lost.Text, Label: s.account.sent, Site: eval.Site{File: file, Line: 1, Column: 1}},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"callgate/builtins"
 	"callgate/engine/confine"
 	"callgate/engine/eval"
 	"callgate/engine/gate"
@@ -22,7 +23,7 @@ type Isolation struct {
 	Least gate.Tier
 
 	// Guard runs a program in a process of its own if anything below trust user is in play – who wrote it, what it can
-	// read, what its model was shown – wherever that can be had. Nobody has asked for it: where it cannot be had the program runs
+	// read, what tools may answer, what its model was shown – wherever that can be had. Nobody has asked for it: where it cannot be had the program runs
 	// here, and the journal says so.
 	Guard bool
 
@@ -65,6 +66,18 @@ func (i Isolation) canHave(t gate.Tier) error {
 		return fmt.Errorf("there are no workers for it here")
 	}
 	return pool.Try(context.Background())
+}
+
+// answers is the join of the labels that results of the tools have.
+func answers(tools *builtins.Set) label.Label {
+	l := label.Bottom()
+	for _, t := range tools.All() {
+		l = l.Join(t.Label.Class)
+		for _, f := range t.Label.Fields {
+			l = l.Join(f.Class)
+		}
+	}
+	return l
 }
 
 // wanted is the tier that the next program runs in, policy aside, given the label of everything that is in play.

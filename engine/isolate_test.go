@@ -44,7 +44,7 @@ type isolated struct {
 	ends []journal.ProgramEnded
 }
 
-func newIsolated(t *testing.T, change func(*engine.Isolation)) *isolated {
+func newIsolated(t *testing.T, change func(*engine.Isolation), pages ...label.Label) *isolated {
 	t.Helper()
 	pool := &worker.Pool{Size: 1}
 	t.Cleanup(pool.Close)
@@ -57,10 +57,12 @@ func newIsolated(t *testing.T, change func(*engine.Isolation)) *isolated {
 		change(&isolation)
 	}
 	var tools builtins.Set
-	must(tools.Add(&builtins.Tool{
-		Name: "page.get", Effects: builtins.Read, Label: builtins.Source{Class: stranger},
-		Run: func(context.Context, *builtins.Invocation) (any, error) { return "a stranger's page", nil },
-	}))
+	for _, l := range pages {
+		must(tools.Add(&builtins.Tool{
+			Name: "page.get", Effects: builtins.Read, Label: builtins.Source{Class: l},
+			Run: func(context.Context, *builtins.Invocation) (any, error) { return "a page", nil },
+		}))
+	}
 	var err error
 	i.Engine, err = engine.New(engine.Config{Agent: "a", Tools: &tools, PDP: i.pdp, Isolation: isolation, Meter: 100, Watch: func(e journal.Event) {
 		if e.Type == journal.ProgramEnd {
@@ -104,7 +106,7 @@ func (i *isolated) exec(s *engine.Session, text string, author label.Label) stri
 
 func TestIsolationFollowsTrust(t *testing.T) {
 	guard := func(i *engine.Isolation) { i.Guard = true }
-	i := newIsolated(t, guard)
+	i := newIsolated(t, guard, user)
 	want := func(what, got, want string) {
 		t.Helper()
 		if got != want {
@@ -113,8 +115,8 @@ func TestIsolationFollowsTrust(t *testing.T) {
 	}
 	s := i.start()
 	want("a person's program", i.exec(s, "x = 1\ndef f(): return x\nprint(x)", user), "none: 1")
-	want("one that reads a page", i.exec(s, "p = page.get()\nprint(len(p))", user), "none: 17")
-	want("a stranger's program, which sees what was there", i.exec(s, "x += 1\nprint(f(), p)", stranger), "process: 2 a stranger's page")
+	want("one that reads a page", i.exec(s, "p = page.get()\nprint(len(p))", user), "none: 6")
+	want("a stranger's program, which sees what was there", i.exec(s, "x += 1\nprint(f(), p)", stranger), "process: 2 a page")
 	want("a person's program after that", i.exec(s, "print(f())", user), "process: 2")
 	if _, confined, err := s.Isolated(); !slices.Contains(confined, "seccomp") || err != nil {
 		t.Errorf("confined by %v, %v", confined, err)
@@ -131,10 +133,8 @@ func TestIsolationFollowsTrust(t *testing.T) {
 	want("one that does not compile", i.exec(s, "this is none", user), "process: t.star:1:6: syntax")
 	want("one that uses its time up", i.exec(s, "while True: pass", user), "process: t.star:1:1: limit.steps")
 
-	s = newIsolated(t, func(i *engine.Isolation) { i.Guard, i.Workers = true, nil }).start()
-	if _, _, err := s.Isolated(); err != nil {
-		t.Error(err)
-	}
+	i = newIsolated(t, guard, stranger)
+	want("a person's program whose tool answers what a stranger wrote", i.exec(i.start(), "print(page.get())", user), "process: a page")
 }
 
 func TestWithoutWorkersTheJournalSaysSo(t *testing.T) {

@@ -186,7 +186,7 @@ func (s *Session) Exec(ctx context.Context, p Program) (eval.Outcome, error) {
 
 func (s *Session) exec(ctx context.Context, p Program) (eval.Outcome, error) {
 	readable := s.inputs.Join(s.eval.Floor())
-	start := gate.Start{File: p.File, Text: p.Text, Inputs: readable, Tier: s.wanted(readable.Join(p.Author).Join(s.context))}
+	start := gate.Start{File: p.File, Text: p.Text, Inputs: readable, Tier: s.wanted(readable.Join(p.Author).Join(s.context).Join(answers(s.cfg.Tools)))}
 	tier, refused := s.gate.Program(ctx, start)
 	if refused != nil {
 		return s.eval.Refuse(refused, p.File, p.Author), nil

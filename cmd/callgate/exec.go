@@ -30,6 +30,7 @@ import (
 
 // execFlags are the flags of exec.
 type execFlags struct {
+	isolate  *choice
 	agent    string
 	trust    *choice
 	inputs   []string
@@ -72,6 +73,7 @@ standard output.`,
 	fl.Var(f.memory, "memory", "live memory at most, such as 64MiB")
 	fl.Var(f.wall, "wall", "time at most, such as 30s")
 	fl.Var(f.calls, "calls", "calls of tools at most")
+	f.isolate = isolationFlag(cmd)
 	fl.BoolVar(&f.json, "json", false, "write the run's events as JSON lines, and nothing else")
 	fl.BoolVar(&f.stats, "stats", false, "write steps, peak memory and times to standard error, as JSON")
 	return cmd
@@ -108,8 +110,11 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 			picture.Event(e)
 		}
 	}
+	where, done := isolation(f.isolate.value)
+	defer done()
 	agent, more := agents.Build(ctx, p, agents.Options{
-		State: st.dir, Journal: st.journal(), Store: st.store, Approver: c.approver(f.approve.value, p.Host, st.store), Watch: watch, Tools: agentdojo.Granted(p),
+		Isolation: where,
+		State:     st.dir, Journal: st.journal(), Store: st.store, Approver: c.approver(f.approve.value, p.Host, st.store), Watch: watch, Tools: agentdojo.Granted(p),
 		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return f.project(file, text, given) },
 	})
 	if agent != nil {

@@ -47,7 +47,9 @@ func (c *command) replay(ctx context.Context, args []string, f resumeFlags) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	agent, more := agents.Build(ctx, k.project, agents.Options{State: dir, Store: k.state.store, Tools: agentdojo.Granted(k.project)})
+	where, done := isolation("auto")
+	defer done()
+	agent, more := agents.Build(ctx, k.project, agents.Options{Isolation: where, State: dir, Store: k.state.store, Tools: agentdojo.Granted(k.project)})
 	if agent != nil {
 		defer func() { err = errors.Join(err, agent.Close()) }()
 	}

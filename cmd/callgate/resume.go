@@ -22,6 +22,7 @@ import (
 
 // resumeFlags are the flags of resume.
 type resumeFlags struct {
+	isolate *choice
 	runsFlags
 	approve  *choice
 	policies string
@@ -46,6 +47,7 @@ goes on only if a person says so at the terminal, or with --accept-changes. Poli
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.resume(cmd.Context(), args, f) },
 	}
 	f.add(cmd, "write the events that are new as JSON lines, and nothing else")
+	f.isolate = isolationFlag(cmd)
 	f.approve = approveFlag(cmd)
 	policyFlag(cmd, &f.policies)
 	cmd.Flags().StringArrayVar(&f.inputs, "input", nil, "an input that is secret, which no journal holds: `name=value` or name=@file")
@@ -134,8 +136,11 @@ func (c *command) resume(ctx context.Context, args []string, f resumeFlags) (err
 	}
 	defer func() { err = errors.Join(err, k.state.close()) }()
 	watch, finish := c.watch(f.json, c.timelineOptions(k.path, cmp.Or(f.state, k.state.dir), k.project.Host), journal.Current(k.events, true))
+	where, done := isolation(f.isolate.value)
+	defer done()
 	agent, more := agents.Build(ctx, k.project, agents.Options{
-		State: k.state.dir, Journal: k.state.journal(), Store: k.state.store,
+		Isolation: where,
+		State:     k.state.dir, Journal: k.state.journal(), Store: k.state.store,
 		Approver: c.approver(f.approve.value, k.project.Host, k.state.store), Watch: watch, Tools: agentdojo.Granted(k.project), Told: c.reloaded, Reread: k.reread,
 	})
 	if agent != nil {

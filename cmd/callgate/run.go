@@ -26,6 +26,7 @@ type runFlags struct {
 	approve  *choice
 	policies string
 	state    string
+	isolate  *choice
 	json     bool
 }
 
@@ -53,6 +54,7 @@ policies change meanwhile, the new ones decide from the next call on, unless the
 	f.approve = approveFlag(cmd)
 	policyFlag(cmd, &f.policies)
 	fl.StringVar(&f.state, "state", "", "`folder` that is kept: the journal, and what tools write")
+	f.isolate = isolationFlag(cmd)
 	fl.BoolVar(&f.json, "json", false, "write the run's events as JSON lines, and nothing else")
 	return cmd
 }
@@ -78,8 +80,11 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 	c.retain(ctx, st, p.Host)
 
 	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state, p.Host), nil)
+	where, done := isolation(f.isolate.value)
+	defer done()
 	agent, more := agents.Build(ctx, p, agents.Options{
-		State: st.dir, Journal: st.journal(), Store: st.store, From: origin(path, f.policies),
+		Isolation: where,
+		State:     st.dir, Journal: st.journal(), Store: st.store, From: origin(path, f.policies),
 		Approver: c.approver(f.approve.value, p.Host, st.store), Watch: watch, Tools: agentdojo.Granted(p),
 		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return spec.Load(path, f.policies) },
 	})

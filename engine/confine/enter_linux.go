@@ -5,6 +5,7 @@ package confine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"syscall"
@@ -68,11 +69,35 @@ func absent(err error) error {
 	return err
 }
 
-// closeFiles closes everything but /dev/null, which stands for the standard files, and the socket.
+// closeFiles closes everything but /dev/null, which stands for the standard files, the socket, and what Go's runtime waits
+// with, if it does already: that was not inherited, for it is closed when something is executed, and it is no file of the tree.
 func closeFiles() error {
-	err := unix.CloseRange(socketFD+1, ^uint(0)>>1&0xffffffff, 0)
+	const most = 64 // where the runtime's are
+	from := socketFD + 1
+	for fd := from; fd < most; fd++ {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err != nil || flags&unix.FD_CLOEXEC == 0 {
+			continue
+		}
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != 0 {
+			continue
+		}
+		if err := closeRange(from, fd-1); err != nil {
+			return err
+		}
+		from = fd + 1
+	}
+	return closeRange(from, math.MaxInt32)
+}
+
+func closeRange(first, last int) error {
+	if first > last {
+		return nil
+	}
+	err := unix.CloseRange(uint(first), uint(last), 0)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		for fd := socketFD + 1; fd < 1<<16; fd++ {
+		for fd := first; fd <= min(last, 1<<16); fd++ {
 			unix.Close(fd)
 		}
 		return nil

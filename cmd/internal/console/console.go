@@ -60,6 +60,7 @@ type Timeline struct {
 	waiting []stop
 	reads   *reads
 	refused string
+	tiers   []string // that programs ran in, if one ran in more than none, or should have
 }
 
 // shown is something that the model was shown.
@@ -314,6 +315,13 @@ func (t *Timeline) turnStarted(_ journal.Event, s journal.TurnStarted) {
 
 // programEnded writes how a program ended if not well, and where the floor rose.
 func (t *Timeline) programEnded(_ journal.Event, p journal.ProgramEnded) {
+	tier := p.Tier
+	if tier == "none" && p.Confinement != "" {
+		tier = p.Confinement // why not in more
+	}
+	if n := len(t.tiers); (n > 0 || tier != "none" && tier != "") && (n == 0 || t.tiers[n-1] != tier) {
+		t.tiers = append(t.tiers, tier)
+	}
 	for _, r := range p.Rises {
 		t.entry("", bad, "floor", fmt.Sprintf("everything from here on is %s", t.label(r.Floor)), "")
 		t.note("", t.paint(quiet, t.line(fmt.Sprintf("%s: %s", place(r.Site), r.Why), 0)))

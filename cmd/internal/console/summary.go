@@ -32,6 +32,9 @@ func (t *Timeline) runEnded(e journal.Event, r journal.RunEnded) {
 	if n["given"]+n["spared"] > 0 {
 		t.head(strong, "approvals", fmt.Sprintf("%d given, %d spared", n["given"], n["spared"]))
 	}
+	if len(t.tiers) > 0 {
+		t.head(strong, "isolation", t.paragraph(strings.Join(t.tiers, ", then ")))
+	}
 	if len(t.done) > 0 {
 		var parts []string
 		for _, tool := range slices.Sorted(maps.Keys(t.done)) {

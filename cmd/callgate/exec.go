@@ -31,6 +31,7 @@ import (
 // execFlags are the flags of exec.
 type execFlags struct {
 	isolate  *choice
+	labels   *choice
 	agent    string
 	trust    *choice
 	inputs   []string
@@ -73,7 +74,7 @@ standard output.`,
 	fl.Var(f.memory, "memory", "live memory at most, such as 64MiB")
 	fl.Var(f.wall, "wall", "time at most, such as 30s")
 	fl.Var(f.calls, "calls", "calls of tools at most")
-	f.isolate = isolationFlag(cmd)
+	f.isolate, f.labels = isolationFlag(cmd), labelsFlag(cmd)
 	fl.BoolVar(&f.json, "json", false, "write the run's events as JSON lines, and nothing else")
 	fl.BoolVar(&f.stats, "stats", false, "write steps, peak memory and times to standard error, as JSON")
 	return cmd
@@ -110,7 +111,7 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 			picture.Event(e)
 		}
 	}
-	where, done := isolation(f.isolate.value)
+	where, done := isolation(f.isolate.value, f.labels.value)
 	defer done()
 	agent, more := agents.Build(ctx, p, agents.Options{
 		Isolation: where,

@@ -16,9 +16,16 @@ func isolationFlag(cmd *cobra.Command) *choice {
 	return f
 }
 
+// labelsFlag is whether labels that workers send are believed.
+func labelsFlag(cmd *cobra.Command) *choice {
+	f := &choice{value: "believed", words: []string{"believed", "floor"}}
+	cmd.Flags().Var(f, "labels", "what is believed of the labels of programs that run in a worker: floor is none of them, so that all that they send is as secret and as untrusted as all that they were given")
+	return f
+}
+
 // isolation is where programs run, and what to call when they have run.
-func isolation(how string) (engine.Isolation, func()) {
-	i := engine.Isolation{Guard: how == "auto", Workers: map[gate.Tier]*worker.Pool{
+func isolation(how, labels string) (engine.Isolation, func()) {
+	i := engine.Isolation{Floor: labels == "floor", Guard: how == "auto", Workers: map[gate.Tier]*worker.Pool{
 		gate.TierProcess: {Size: 1},
 	}}
 	if how != "auto" {

@@ -47,7 +47,7 @@ func (c *command) replay(ctx context.Context, args []string, f resumeFlags) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	where, done := isolation("auto")
+	where, done := isolation("auto", "believed")
 	defer done()
 	agent, more := agents.Build(ctx, k.project, agents.Options{Isolation: where, State: dir, Store: k.state.store, Tools: agentdojo.Granted(k.project)})
 	if agent != nil {

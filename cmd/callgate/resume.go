@@ -23,6 +23,7 @@ import (
 // resumeFlags are the flags of resume.
 type resumeFlags struct {
 	isolate *choice
+	labels  *choice
 	runsFlags
 	approve  *choice
 	policies string
@@ -47,7 +48,7 @@ goes on only if a person says so at the terminal, or with --accept-changes. Poli
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.resume(cmd.Context(), args, f) },
 	}
 	f.add(cmd, "write the events that are new as JSON lines, and nothing else")
-	f.isolate = isolationFlag(cmd)
+	f.isolate, f.labels = isolationFlag(cmd), labelsFlag(cmd)
 	f.approve = approveFlag(cmd)
 	policyFlag(cmd, &f.policies)
 	cmd.Flags().StringArrayVar(&f.inputs, "input", nil, "an input that is secret, which no journal holds: `name=value` or name=@file")
@@ -136,7 +137,7 @@ func (c *command) resume(ctx context.Context, args []string, f resumeFlags) (err
 	}
 	defer func() { err = errors.Join(err, k.state.close()) }()
 	watch, finish := c.watch(f.json, c.timelineOptions(k.path, cmp.Or(f.state, k.state.dir), k.project.Host), journal.Current(k.events, true))
-	where, done := isolation(f.isolate.value)
+	where, done := isolation(f.isolate.value, f.labels.value)
 	defer done()
 	agent, more := agents.Build(ctx, k.project, agents.Options{
 		Isolation: where,

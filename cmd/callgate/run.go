@@ -27,6 +27,7 @@ type runFlags struct {
 	policies string
 	state    string
 	isolate  *choice
+	labels   *choice
 	json     bool
 }
 
@@ -54,7 +55,7 @@ policies change meanwhile, the new ones decide from the next call on, unless the
 	f.approve = approveFlag(cmd)
 	policyFlag(cmd, &f.policies)
 	fl.StringVar(&f.state, "state", "", "`folder` that is kept: the journal, and what tools write")
-	f.isolate = isolationFlag(cmd)
+	f.isolate, f.labels = isolationFlag(cmd), labelsFlag(cmd)
 	fl.BoolVar(&f.json, "json", false, "write the run's events as JSON lines, and nothing else")
 	return cmd
 }
@@ -80,7 +81,7 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 	c.retain(ctx, st, p.Host)
 
 	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state, p.Host), nil)
-	where, done := isolation(f.isolate.value)
+	where, done := isolation(f.isolate.value, f.labels.value)
 	defer done()
 	agent, more := agents.Build(ctx, p, agents.Options{
 		Isolation: where,

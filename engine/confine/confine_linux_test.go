@@ -55,13 +55,13 @@ func aim(t *testing.T) target {
 	if at.Host, err = os.Hostname(); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.CreateTemp(t.TempDir(), "open")
+	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { r.Close(); w.Close() })
 	at.Open = 200
-	if err := unix.Dup3(int(f.Fd()), at.Open, 0); err != nil { // as a careless host leaves it
+	if err := unix.Dup3(int(w.Fd()), at.Open, 0); err != nil { // as a careless host leaves it
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Close(at.Open) })
@@ -284,5 +284,31 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	t.Logf("%s", out)
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAnExecutableThatIsItsOwnersAlone starts a worker whose file nobody else may execute.
+func TestAnExecutableThatIsItsOwnersAlone(t *testing.T) {
+	full := skipUnlessConfined(t)
+	if !slices.Contains(full, Users) {
+		t.Skip("there are no user namespaces here")
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "worker")
+	if err := os.WriteFile(path, self, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		c, err := Start(Options{Path: path, Name: childName()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(c.Socket).ReadString('\n'); err != nil || !slices.Contains(c.Achieved, Users) || !strings.Contains(line, string(Root)) {
+			t.Errorf("got %v and %q, %v", c.Achieved, line, err)
+		}
+		c.Kill()
 	}
 }

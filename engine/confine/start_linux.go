@@ -5,6 +5,7 @@ package confine
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -43,11 +44,21 @@ var environment = []string{"GOMAXPROCS=2", "GODEBUG=containermaxprocs=0,updatema
 // Start starts a child in namespaces of its own, with nothing open but one end of a socket. It dies with the process that called
 // Start, however that ends. Without user namespaces the child is started without any: Achieved says so.
 func Start(o Options) (*Child, error) {
-	without := slices.Clone(o.Without)
-	c, err := start(o)
-	if err != nil && !slices.Contains(without, Users) && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSYS)) {
-		o.Without = append(without, Users)
-		c, err = start(o)
+	exe, err := os.OpenFile(o.Path, unix.O_PATH, 0)
+	if err != nil {
+		return nil, fmt.Errorf("confine: %w", err)
+	}
+	defer exe.Close()
+	c, err := start(o, exe)
+	users := !slices.Contains(o.Without, Users)
+	if users && errors.Is(err, unix.EACCES) { // it is its owner's alone to execute, and in its namespace the child is somebody else
+		if copied, _ := copies.of(o.Path); copied != nil {
+			c, err = start(o, copied)
+		}
+	}
+	if err != nil && users && slices.ContainsFunc(refusals, func(e error) bool { return errors.Is(err, e) }) {
+		o.Without = append(slices.Clone(o.Without), Users)
+		c, err = start(o, exe)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("confine: start %s: %w", o.Path, err)
@@ -55,14 +66,63 @@ func Start(o Options) (*Child, error) {
 	return c, nil
 }
 
-func start(o Options) (*Child, error) {
+// refusals are what a kernel says that gives nobody namespaces, or not this process.
+var refusals = []error{unix.EPERM, unix.ENOSPC, unix.EINVAL, unix.EACCES, unix.ENOSYS, unix.EUSERS}
+
+// copies are executables in memory that everybody may execute.
+var copies copied
+
+type copied struct {
+	mu sync.Mutex
+	by map[string]*os.File
+}
+
+func (c *copied) of(path string) (*os.File, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.by[path]; f != nil {
+		return f, nil
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	fd, err := unix.MemfdCreate("callgate-worker", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), path)
+	if _, err = io.Copy(f, from); err == nil {
+		err = f.Chmod(0o555)
+	}
+	if err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	if c.by == nil {
+		c.by = map[string]*os.File{}
+	}
+	c.by[path] = f
+	return f, nil
+}
+
+func start(o Options, exe *os.File) (*Child, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "worker")
 	c := &Child{Socket: os.NewFile(uintptr(pair[0]), "worker"), done: make(chan struct{})}
-	cmd := &exec.Cmd{Path: o.Path, Env: environment, Dir: "/", ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}}
+	// By its file, not by its path, in whose folders the child may have nothing to look for.
+	path := fmt.Sprintf("/proc/self/fd/%d", exe.Fd())
+	if _, err := os.Lstat(path); err != nil {
+		path = o.Path
+	}
+	cmd := &exec.Cmd{Path: path, Env: environment, Dir: "/", ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}}
 	sys := cmd.SysProcAttr
 	if slices.Contains(o.Without, Users) {
 		for _, n := range namespaces {

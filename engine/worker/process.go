@@ -37,6 +37,7 @@ func Main(args []string) int {
 
 // Process is a worker process that has said hello and has no session yet. It is for one session.
 type Process struct {
+	path     string
 	child    *confine.Child
 	c        *conn
 	achieved []confine.Mechanism
@@ -87,7 +88,7 @@ func StartProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{child: child, c: newConn(child.Socket)}
+	p := &Process{path: o.Path, child: child, c: newConn(child.Socket)}
 	kill := time.AfterFunc(patience, child.Kill)
 	defer kill.Stop()
 	defer context.AfterFunc(ctx, child.Kill)()
@@ -132,6 +133,9 @@ func (p *Process) Open(ctx context.Context, cfg Config) (*Session, error) {
 
 // Kill ends a process that has no session.
 func (p *Process) Kill() { p.child.Kill() }
+
+// Path returns the executable that the process runs.
+func (p *Process) Path() string { return p.path }
 
 // Pid returns the process's id, as its supervisor sees it.
 func (p *Process) Pid() int { return p.child.Pid() }

@@ -26,7 +26,8 @@ func labelsFlag(cmd *cobra.Command) *choice {
 // isolation is where programs run, and what to call when they have run.
 func isolation(how, labels string) (engine.Isolation, func()) {
 	i := engine.Isolation{Floor: labels == "floor", Guard: how == "auto", Workers: map[gate.Tier]*worker.Pool{
-		gate.TierProcess: {Size: 1},
+		gate.TierProcess:   {Size: 1},
+		gate.TierContainer: {Size: 1, Options: worker.ProcessOptions{OCI: true}},
 	}}
 	if how != "auto" {
 		i.Least, _ = gate.ParseTier(how) // the flag takes no other words

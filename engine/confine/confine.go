@@ -28,6 +28,7 @@ const (
 	Hosts     Mechanism = "uts-namespace"
 	Cgroups   Mechanism = "cgroup-namespace"
 	Cgroup    Mechanism = "cgroup"       // memory and threads are limited from outside
+	Container Mechanism = "container"    // all that an OCI runtime adds
 	Files     Mechanism = "closed-files" // no open file but the socket and /dev/null
 	Root      Mechanism = "empty-root"   // the file tree is an empty folder that cannot be written
 	Limits    Mechanism = "rlimits"
@@ -38,7 +39,7 @@ const (
 )
 
 // All are the mechanisms, in the order in which they take hold.
-var All = []Mechanism{Users, Processes, Network, Mounts, IPC, Hosts, Cgroups, Cgroup, Files, Root, Limits, Caps, NoNew, Landlock, Seccomp}
+var All = []Mechanism{Users, Processes, Network, Mounts, IPC, Hosts, Cgroups, Cgroup, Container, Files, Root, Limits, Caps, NoNew, Landlock, Seccomp}
 
 // Budget is what a child may use in all. Zero fields: the defaults.
 type Budget struct {
@@ -66,6 +67,9 @@ type Options struct {
 	Name   string // its argument 0
 	Budget Budget
 
+	// Runtime is the path of an OCI runtime that runs the child in a container; "": none does.
+	Runtime string
+
 	// Without are mechanisms that are left out: those that the machine lacks, or that a test does without.
 	Without []Mechanism
 }
@@ -73,12 +77,22 @@ type Options struct {
 // plan is what a child is told of what it has to do, as its arguments: name, budget, mechanisms left out.
 func (o Options) plan() []string {
 	var without []string
+	if o.Runtime != "" {
+		o.Without = append(slices.Clone(o.Without), insideContainer...)
+	}
 	for _, m := range o.Without {
 		without = append(without, string(m))
 	}
 	b := o.Budget.withDefaults()
-	return []string{o.Name, strconv.FormatInt(b.Memory, 10), strconv.Itoa(b.Seconds), strconv.Itoa(b.Threads), strings.Join(without, ",")}
+	plan := []string{o.Name, strconv.FormatInt(b.Memory, 10), strconv.Itoa(b.Seconds), strconv.Itoa(b.Threads), strings.Join(without, ",")}
+	if o.Runtime != "" {
+		plan = append([]string{o.Name, launching, o.Runtime}, plan[1:]...)
+	}
+	return plan
 }
+
+// Launching reports whether a child is to become a container first: see [Launch].
+func Launching(args []string) bool { return len(args) > 1 && args[1] == launching }
 
 // readPlan is the inverse of [Options.plan].
 func readPlan(args []string) (b Budget, without []Mechanism, err error) {
@@ -115,14 +129,15 @@ func Enough(achieved []Mechanism) error {
 
 // remedy says how to get what a machine lacks.
 var remedy = map[Mechanism]string{
-	Users:    "needs user.max_user_namespaces above 0, and where there are such switches kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0",
-	Landlock: "needs a kernel from 5.13 on that was booted with it (lsm=landlock,…), and a program built with CGO_ENABLED=0",
-	Caps:     "needs a program built with CGO_ENABLED=0",
-	Cgroup:   "needs a cgroup file system that can be written",
-	Seccomp:  "a kernel with CONFIG_SECCOMP_FILTER has it; some container hosts forbid it",
-	NoNew:    "any Linux since 3.5 has it",
-	Limits:   "the hard limits of the calling process are lower than what a program needs: see ulimit -H -a",
-	Files:    "a kernel from 5.9 on has close_range",
+	Users:     "needs user.max_user_namespaces above 0, and where there are such switches kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0",
+	Landlock:  "needs a kernel from 5.13 on that was booted with it (lsm=landlock,…), and a program built with CGO_ENABLED=0",
+	Caps:      "needs a program built with CGO_ENABLED=0",
+	Container: "the tier container has it",
+	Cgroup:    "needs a cgroup file system that can be written",
+	Seccomp:   "a kernel with CONFIG_SECCOMP_FILTER has it; some container hosts forbid it",
+	NoNew:     "any Linux since 3.5 has it",
+	Limits:    "the hard limits of the calling process are lower than what a program needs: see ulimit -H -a",
+	Files:     "a kernel from 5.9 on has close_range",
 }
 
 // Remedy says how to get a mechanism that this machine lacks; "" if there is nothing to say.

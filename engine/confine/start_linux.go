@@ -56,7 +56,7 @@ func Start(o Options) (*Child, error) {
 			c, err = start(o, copied)
 		}
 	}
-	if err != nil && users && slices.ContainsFunc(refusals, func(e error) bool { return errors.Is(err, e) }) {
+	if err != nil && users && o.Runtime == "" && slices.ContainsFunc(refusals, func(e error) bool { return errors.Is(err, e) }) {
 		o.Without = append(slices.Clone(o.Without), Users)
 		c, err = start(o, exe)
 	}
@@ -148,6 +148,9 @@ func start(o Options, exe *os.File) (*Child, error) {
 	cmd.Args = o.plan()
 	if !slices.Contains(o.Without, Cgroup) {
 		c.group = newGroup(o.Budget.withDefaults())
+	}
+	if o.Runtime != "" {
+		c.Achieved = append(c.Achieved, Container)
 	}
 	started := make(chan error)
 	go func() {

@@ -20,6 +20,10 @@ const Name = "callgate-worker"
 // Main is a worker process from its start to its end, whose code it returns: it confines itself, and serves the
 // supervisor that has started it.
 func Main(args []string) int {
+	if confine.Launching(args) {
+		fmt.Fprintln(os.Stderr, Name+":", confine.Launch(args))
+		return 2
+	}
 	socket, achieved, err := confine.Enter(args)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, Name+":", err)
@@ -47,6 +51,7 @@ type Process struct {
 // is enough for default limits.
 type ProcessOptions struct {
 	Path    string              // of the executable; "": that of Executable
+	OCI     bool                // in a container, under the runtime that confine.FindRuntime finds
 	Budget  confine.Budget      // of the process, from outside
 	Without []confine.Mechanism // left out, by tests and doctor
 }
@@ -84,7 +89,14 @@ func StartProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
 			return nil, err
 		}
 	}
-	child, err := confine.Start(confine.Options{Path: o.Path, Name: Name, Budget: o.Budget, Without: o.Without})
+	oci := ""
+	if o.OCI {
+		var err error
+		if oci, err = confine.FindRuntime(); err != nil {
+			return nil, fmt.Errorf("worker: %w", err)
+		}
+	}
+	child, err := confine.Start(confine.Options{Path: o.Path, Name: Name, Budget: o.Budget, Runtime: oci, Without: o.Without})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +121,11 @@ func StartProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
 		if how := child.Ended(); errors.As(err, new(*confine.MissingError)) || how == "" {
 			return nil, fmt.Errorf("worker: %w", err)
 		} else {
-			return nil, fmt.Errorf("worker: %s ended before it said hello: %s", o.Path, how)
+			hint := ""
+			if o.OCI {
+				hint = "; a container needs an executable built with CGO_ENABLED=0, as callgate-worker beside callgate is"
+			}
+			return nil, fmt.Errorf("worker: %s ended before it said hello: %s%s", o.Path, how, hint)
 		}
 	}
 	return p, nil

@@ -4,12 +4,13 @@ package early
 
 import (
 	"os"
+	"path/filepath"
 
 	"callgate/engine/worker"
 )
 
 func init() {
-	if len(os.Args) > 0 && os.Args[0] == worker.Name {
+	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == worker.Name {
 		os.Exit(worker.Main(os.Args))
 	}
 }

@@ -1,0 +1,121 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// runtimes are those of OCI containers that can be used, the best first.
+var runtimes = []string{"runc", "crun"}
+
+// FindRuntime returns the path of an OCI runtime, or what is missing.
+func FindRuntime() (string, error) {
+	for _, name := range runtimes {
+		if path, err := exec.LookPath(name); err == nil {
+			return filepath.Abs(path)
+		}
+	}
+	return "", &MissingError{Container, "needs runc or crun in the PATH: on Debian, apt-get install runc"}
+}
+
+// launching is the first argument of a child that becomes a container.
+const launching = "container"
+
+// The mechanisms that a container has instead: those of the child itself have nothing to hold on to inside.
+var insideContainer = append(slices.Clone(spaceNames()), Root, Cgroup)
+
+func spaceNames() (out []Mechanism) {
+	for _, n := range namespaces {
+		out = append(out, n.m)
+	}
+	return out
+}
+
+// Launch makes the calling process, which [Start] has started for that, a container with nothing in it but its own executable, and runs the
+// child there. What it needs of files is in memory, in namespaces that end with it. It returns only if that cannot be done.
+func Launch(args []string) error {
+	if len(args) < 3 || args[1] != launching {
+		return errors.New("confine: this program is started by callgate, not by hand")
+	}
+	oci := args[2]
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("confine: container: %w", err)
+	}
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return fmt.Errorf("confine: container: %w", err)
+	}
+	const dir, name = "/tmp", "callgate-worker"
+	root := dir + "/bundle/root"
+	steps := []func() error{
+		func() error { return unix.Mount("callgate", dir, "tmpfs", 0, "mode=0755") }, // flags could not be kept when the runtime makes it read-only
+		func() error { return os.MkdirAll(root+"/proc", 0o755) },
+		func() error { return os.MkdirAll(root+"/dev", 0o755) },
+		func() error { // a copy: the file itself is mounted in another namespace, and cannot be bound from here
+			f, err := os.OpenFile(filepath.Join(root, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+			if err == nil {
+				_, err = io.Copy(f, self)
+				err = errors.Join(err, f.Close())
+			}
+			return err
+		},
+		func() error {
+			return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+		},
+		func() error {
+			b, err := json.Marshal(bundle(append([]string{"/" + name}, args[3:]...)))
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(dir+"/bundle/config.json", b, 0o600)
+		},
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return fmt.Errorf("confine: container: %w", err)
+		}
+	}
+	command := []string{filepath.Base(oci), "--root", dir + "/state", "run", "--bundle", dir + "/bundle", "--preserve-fds", "1"}
+	if filepath.Base(oci) == "crun" {
+		// It wants a single hierarchy of cgroups, which in a namespace can be had.
+		unix.Mount("cgroup", "/sys/fs/cgroup", "cgroup2", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+		command = append([]string{command[0], "--cgroup-manager=disabled"}, command[1:]...)
+	}
+	return fmt.Errorf("confine: container: %s: %w", oci, syscall.Exec(oci, append(command, "worker"), []string{"XDG_RUNTIME_DIR=" + dir, "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}))
+}
+
+// bundle is the configuration of the container.
+func bundle(args []string) map[string]any {
+	type object = map[string]any
+	ids := []object{{"containerID": 0, "hostID": 0, "size": 1}}
+	var spaces []object
+	for _, t := range []string{"user", "pid", "network", "mount", "ipc", "uts", "cgroup"} {
+		spaces = append(spaces, object{"type": t})
+	}
+	return object{
+		"ociVersion": "1.0.2",
+		"process": object{
+			"user": object{"uid": 0, "gid": 0}, "args": args, "env": environment, "cwd": "/", "noNewPrivileges": true,
+			"capabilities": object{"bounding": []string{}, "effective": []string{}, "permitted": []string{}},
+		},
+		"root":     object{"path": "root", "readonly": true},
+		"hostname": "worker",
+		"mounts":   []object{{"destination": "/proc", "type": "proc", "source": "proc"}},
+		"linux": object{
+			"namespaces": spaces, "uidMappings": ids, "gidMappings": ids,
+			"maskedPaths":   []string{"/proc/kcore", "/proc/keys", "/proc/sysrq-trigger", "/proc/acpi", "/proc/timer_list", "/proc/sched_debug"},
+			"readonlyPaths": []string{"/proc/sys", "/proc/bus", "/proc/irq", "/proc/fs"},
+		},
+	}
+}

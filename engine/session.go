@@ -201,9 +201,13 @@ func (s *Session) exec(ctx context.Context, p Program) (eval.Outcome, error) {
 	return s.eval.Exec(ctx, p.File, p.Text, p.Author, past)
 }
 
-// Observe asks to show a value to the model; see [gate.Gate.Observe].
+// Observe asks to show a value to the model; see [gate.Gate.Observe]. If the run cannot go on the error is that of [Session.Err].
 func (s *Session) Observe(ctx context.Context, name string, v value.Value, pc label.Label) (gate.Observation, error) {
-	return s.gate.Observe(ctx, name, v, pc)
+	o, err := s.gate.Observe(ctx, name, v, pc)
+	if cannot := s.run.Err(); err != nil && cannot != nil {
+		err = fmt.Errorf("engine: %w", cannot)
+	}
+	return o, err
 }
 
 // The ways for a run to end.

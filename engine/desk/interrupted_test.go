@@ -24,6 +24,18 @@ func (allowing) Decide(context.Context, *policies.Request) (policies.Decision, e
 
 func (allowing) Revision() string { return "sha256:1" }
 
+// frozen denies every tool.
+type frozen struct{ allowing }
+
+func (frozen) Decide(_ context.Context, r *policies.Request) (policies.Decision, error) {
+	if r.Call.Kind == policies.KindTool {
+		return policies.Decision{Effect: policies.Deny, Would: policies.Deny, Reasons: []policies.Reason{{ID: "frozen", Policy: "p"}}}, nil
+	}
+	return policies.Decision{Effect: policies.Allow, Would: policies.Allow}, nil
+}
+
+func (frozen) Revision() string { return "sha256:2" }
+
 // broken is a store whose process ends, as it seems, before the result of a call is stored.
 type broken struct{ journal.Store }
 
@@ -36,12 +48,13 @@ func (b broken) Append(ctx context.Context, events []journal.Event, sync bool) e
 	return b.Store.Append(ctx, events, sync)
 }
 
-// Whoever says that a call is to be made again says so once: after it was broken off again, they are asked again.
+// Whoever says that a call is to be made again says so once: after it was broken off again, they are asked again; and what
+// policies deny by then is not made again.
 func TestOneYesIsOneMoreTry(t *testing.T) {
 	store := journal.NewMemory()
 	ana := desk.Person{Sub: "ana", Login: "ana"}
 	d := &desk.Desk{Store: store}
-	made := 0
+	made, pdp := 0, policies.PDP(allowing{})
 	var tools builtins.Set
 	err := tools.Add(&builtins.Tool{
 		Name: "bank.pay", Effects: builtins.Write, Label: builtins.Source{Class: label.New(label.User, label.Public(), nil)},
@@ -53,7 +66,7 @@ func TestOneYesIsOneMoreTry(t *testing.T) {
 	}
 	run := func(s journal.Store, again bool) string {
 		t.Helper()
-		e, err := engine.New(engine.Config{Agent: "clerk", Principal: policies.Principal{Sub: "ana"}, Tools: &tools, PDP: allowing{}, Store: s, Approver: d.Approver(nil), Meter: 10})
+		e, err := engine.New(engine.Config{Agent: "clerk", Principal: policies.Principal{Sub: "ana"}, Tools: &tools, PDP: pdp, Store: s, Approver: d.Approver(nil), Meter: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,13 +108,15 @@ func TestOneYesIsOneMoreTry(t *testing.T) {
 		approve bool
 		ends    string
 		made    int
+		pdp     policies.PDP
 	}{
-		{broken{store}, false, "broken off", 1},
-		{store, false, "waiting", 1},
-		{broken{store}, true, "broken off", 2},
-		{store, false, "waiting", 2},
-		{store, true, "done", 3},
+		{broken{store}, false, "broken off", 1, allowing{}},
+		{store, false, "waiting", 1, allowing{}},
+		{broken{store}, true, "broken off", 2, allowing{}},
+		{store, false, "waiting", 2, allowing{}},
+		{store, true, "failed", 2, frozen{}}, // since it began, the policies have come to deny it
 	} {
+		pdp = step.pdp
 		if step.approve {
 			approve()
 		}

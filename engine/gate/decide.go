@@ -35,6 +35,8 @@ type verdict struct {
 	past    label.Label     // of the history if it was read, else Bottom
 	outcome label.Label     // of having gone on or not: of what was decided on, and past
 	rules   []string        // the ids of those that refused
+
+	revision string // of the policies by which it may go on
 }
 
 // maxRounds is how often one call is decided again because new asks came up while the last ones were answered.
@@ -82,6 +84,7 @@ func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 		}
 		if len(pending) == 0 {
 			g.enter(x, v, d.ReadHistory, len(approved) > 0)
+			v.revision = d.Revision
 			return v
 		}
 		if err := g.flush(ctx, true); err != nil { // people are asked about what is on record

@@ -195,10 +195,17 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 			}
 		}
 		e, ok = g.next(a.id)
+		if ok && e.Type == journal.CallResult {
+			continue
+		}
 		again := ok && e.Type == journal.CallStart
 		if !again {
 			if err := g.goLive(ctx); err != nil {
 				return fail(err)
+			}
+			// It was allowed by the policies of then; those of now must not deny it. What counts calls has counted this one.
+			if _, d := g.decide(ctx, a.crossing); d.Revision != a.revision && d.Effect == policies.Deny {
+				return g.interrupted(ctx, a, "it had begun when the process ended, whether it had its effect is not known, and by now the policies deny it")
 			}
 		}
 		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.name, Key: a.key, Try: try})
@@ -263,16 +270,19 @@ func (g *Gate) askAgain(ctx context.Context, a *act) (res eval.Result, again boo
 	case outcome == Waiting:
 		return eval.Result{Err: g.unapproved(x, a.verdict, question, Waiting).refusal}, false
 	}
-	ended := journal.CallEnded{
-		Tool: a.name, Code: codeInterrupted, Text: "it had begun when the process ended, and whether it had its effect is not known",
-		Label: a.lowered(a.outcome.Join(a.source)),
-	}
+	res, _ = g.interrupted(ctx, a, "it had begun when the process ended, and whether it had its effect is not known")
+	return res, false
+}
+
+// interrupted ends a call that had begun and is not made again.
+func (g *Gate) interrupted(ctx context.Context, a *act, text string) (res eval.Result, done bool) {
+	ended := journal.CallEnded{Tool: a.name, Code: codeInterrupted, Text: text, Label: a.lowered(a.outcome.Join(a.source))}
 	g.mu.Lock()
 	g.counts.Failed++
 	g.mu.Unlock()
 	g.later(journal.CallResult, a.id, ended)
 	if err := g.flush(ctx, true); err != nil {
-		return eval.Result{Err: g.stopped(x, codeJournal, err).refusal}, false
+		return eval.Result{Err: g.stopped(a.crossing, codeJournal, err).refusal}, true
 	}
-	return eval.Result{Err: a.failure(ended)}, false
+	return eval.Result{Err: a.failure(ended)}, true
 }

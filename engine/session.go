@@ -63,6 +63,7 @@ func (e *Engine) Start(ctx context.Context, r Run) (_ *Session, err error) {
 		return nil, err
 	}
 	if _, err = run.Append(ctx, journal.RunStart, "", e.header(s, r.Inputs), true); err != nil {
+		s.eval.Close()
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	return s, nil

@@ -107,7 +107,7 @@ var sameOptions = cmp.Options{
 	cmp.Comparer(func(a, b label.Label) bool { return a.Equal(b) }),
 	cmp.Comparer(func(a, b value.Value) bool { return a.LabelledDigest() == b.LabelledDigest() }),
 	cmpopts.IgnoreUnexported(eval.Error{}, eval.Print{}),
-	cmpopts.IgnoreFields(eval.Outcome{}, "Duration", "Peak"),
+	cmpopts.IgnoreFields(eval.Outcome{}, "Duration"),
 	cmpopts.EquateEmpty(),
 	cmp.FilterValues(func(a, b eval.Error) bool { return a.Status == eval.Limited && b.Status == eval.Limited }, cmp.Comparer(func(a, b eval.Error) bool {
 		return a.Code == b.Code && a.Label.Equal(b.Label) && a.Site == b.Site // how much was used, garbage decides

@@ -77,9 +77,11 @@ func try(ctx context.Context, t gate.Tier, pool *worker.Pool) tierReport {
 	r.Can, r.Start, r.By = true, float64(time.Since(begin).Microseconds())/1000, p.Path()
 	achieved := p.Achieved()
 	for _, m := range confine.All {
-		if slices.Contains(achieved, m) {
+		switch {
+		case slices.Contains(achieved, m):
 			r.Has = append(r.Has, string(m))
-		} else {
+		case m == confine.Container, m == confine.Root && pool.Options.OCI: // the one is what the other has instead
+		default:
 			r.Lacks = append(r.Lacks, lack{string(m), confine.Remedy(m)})
 		}
 	}

@@ -58,7 +58,8 @@ var errTooLarge = errors.New("the frame is larger than its limit")
 type conn struct {
 	w     io.Writer
 	r     *bufio.Reader
-	max   int   // bytes of a body, read or written
+	max   int   // bytes of a body that is read
+	most  int   // bytes of one that is written
 	room  int64 // bytes of memory that reading a body may take
 	cache labelCache
 
@@ -69,7 +70,7 @@ type conn struct {
 }
 
 func newConn(rw io.ReadWriter) *conn {
-	return &conn{w: rw, r: bufio.NewReaderSize(rw, 8<<10), max: maxHello, room: 4 * maxHello}
+	return &conn{w: rw, r: bufio.NewReaderSize(rw, 8<<10), max: maxHello, most: maxHello, room: 4 * maxHello}
 }
 
 // send writes a frame whose body write writes.
@@ -78,7 +79,7 @@ func (c *conn) send(k kind, write func(*encoder)) error {
 	defer c.mu.Unlock()
 	c.enc.reset()
 	write(&c.enc)
-	if len(c.enc.b)+len(c.enc.stored) > c.max-binary.MaxVarintLen64 {
+	if len(c.enc.b)+len(c.enc.stored) > c.most-binary.MaxVarintLen64 {
 		c.enc = encoder{}
 		return errTooLarge
 	}

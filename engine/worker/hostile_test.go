@@ -26,7 +26,7 @@ type puppet struct {
 func (p *puppet) hello() {
 	h := hello{Version, eval.Language, nil}
 	p.c.send(frameHello, h.write)
-	p.c.max, p.c.room = mostIn, roomIn
+	p.c.max, p.c.most, p.c.room = mostIn, mostIn, roomIn
 	p.c.receive()
 	m := started{floor: label.Bottom()}
 	p.c.send(frameStarted, m.write)

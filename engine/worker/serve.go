@@ -185,7 +185,7 @@ func (w *server) start(m start) error {
 	}
 	out := started{problem: problem}
 	if err == nil {
-		w.c.max = frameLimit(w.s.Limits())
+		w.c.most = frameLimit(w.s.Limits())
 		out.floor, out.names = w.s.Floor(), w.s.Names()
 	}
 	return w.c.send(frameStarted, out.write)

@@ -140,7 +140,7 @@ func open(ctx context.Context, link Link, c *conn, cfg Config) (*Session, error)
 		s.account.turns, s.account.calls, s.account.printed, s.account.files = cfg.Account.turns, cfg.Account.calls, cfg.Account.printed, maps.Clone(cfg.Account.files)
 		s.account.sent = s.account.sent.Join(cfg.Account.sent)
 	}
-	c.max, c.room = frameLimit(s.limits), roomFor(s.limits)
+	c.max, c.most, c.room = frameLimit(s.limits), mostIn, roomFor(s.limits)
 	first := start{s.limits, cfg.Tools, cfg.Inputs, cfg.Snapshot}
 	var m started
 	if err := s.ask(ctx, frameStart, first.write, frameStarted, m.read); err != nil {

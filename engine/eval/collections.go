@@ -287,7 +287,10 @@ func runDefaultDict(t *thread, c *call) val {
 		}
 	}
 	t.alloc(dictOfSize)
-	return t.dictFrom(c, of, min(1, len(c.args)))
+	out := t.dictFrom(c, of, min(1, len(c.args)))
+	d := out.dict() // without a function, a missing key is an error, and to read is not to write
+	d.st = t.under(d.st, of.factory.lab)
+	return out
 }
 
 // addCounter adds what counters do that dicts do not.
@@ -435,18 +438,23 @@ func (t *thread) countInto(c *call, out val, op star.Token) {
 	t.distinct(c)
 	d := out.dict()
 	one := intVal(1, label.BottomID)
-	if len(c.args) == 1 && c.args[0].k != kNone {
-		from := t.iterableArg(c, 0)
+	if len(c.args) == 1 {
+		from := c.args[0]
+		if from.k != kNone { // nothing is counted then, which its label tells
+			from = t.iterableArg(c, 0)
+		}
 		bl := t.join(from.lab, t.structure(from))
 		w := t.join(t.write(&d.st, out.lab, t.at), bl)
 		d.st = t.under(d.st, bl)
-		if from.k == kDict {
+		switch from.k {
+		case kNone:
+		case kDict:
 			from.dict().each(func(k, v val) bool {
 				t.charge(1)
 				t.tally(c, d, k, v.with(t.join(v.lab, w)), op)
 				return true
 			})
-		} else {
+		default:
 			t.lock(from)
 			it, _ := t.iterate(from)
 			for e, ok := it.next(t); ok; e, ok = it.next(t) {

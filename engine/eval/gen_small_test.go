@@ -175,14 +175,12 @@ func (g *smallGen) fill(t string, operand func(kind string) string) string {
 	}
 }
 
-// enclosed puts an expression into parentheses, unless it is a name.
+// enclosed puts an expression into parentheses, unless it is a name in small letters.
 func enclosed(x string) string {
-	for _, c := range x {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return "(" + x + ")"
-		}
+	if x[0] >= 'a' && strings.Trim(x, "abcdefghijklmnopqrstuvwxyz0123456789") == "" {
+		return x
 	}
-	return x
+	return "(" + x + ")"
 }
 
 // construct fills the template of a construct, a part of whose operands are labelled.
@@ -205,7 +203,7 @@ func (g *smallGen) construct(t string) string {
 		if strings.Contains(t, "#"+strconv.Itoa(i)) || g.chance(50) {
 			x = g.bound(x)
 		}
-		operands = append(operands, x)
+		operands = append(operands, enclosed(x))
 		return x
 	})
 	for i, x := range operands {

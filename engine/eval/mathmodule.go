@@ -266,7 +266,7 @@ func statisticsModule() *module {
 			return low
 		}
 		high := funcs["median_high"].run(t, c)
-		x, y := t.floats(low, high, low.lab, t.at)
+		x, y := t.floats(low.number(), high.number(), low.lab, t.at)
 		return floatVal((x+y)/2, low.lab)
 	})
 	add("mode", 1, func(t *thread, c *call, xs []val, l label.ID) val {

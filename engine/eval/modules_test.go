@@ -46,5 +46,6 @@ assert.fails(lambda: sum(["a"]), "cannot sum strings")
 assert.fails(lambda: round("x"), "want a number")
 assert.fails(lambda: isinstance(1, 2), "want a type")
 assert.eq(statistics.stdev([1, 2, 3, 4]), 1.2909944487358056)
+assert.eq(statistics.median([True, False]), 0.5)
 `)
 }

@@ -212,7 +212,7 @@ func TestNoMechanismIsDecoration(t *testing.T) {
 	}
 	at := aim(t)
 	stops := map[Mechanism][]string{}
-	for _, base := range [][]Mechanism{{}, {Limits}, {Seccomp}, {Seccomp, Landlock, Root}, {Seccomp, Users}, {Seccomp, Caps, Landlock}} {
+	for _, base := range [][]Mechanism{{}, {Limits}, {Seccomp}, {Seccomp, Landlock, Root, Cgroup}, {Seccomp, Users}, {Seccomp, Caps, Landlock}} {
 		held := map[string]bool{}
 		for _, p := range probes {
 			stopped, _ := attempt(t, p.name, at, base...)

@@ -14,7 +14,7 @@ import (
 	"callgate/engine/value"
 )
 
-// sent is what the supervisor wrote, and an honest worker, in a session of two turns.
+// transcript returns what a supervisor writes, and an honest worker, in a session of three turns.
 func transcript(t testing.TB) (fromSupervisor, fromWorker []byte) {
 	var in, out bytes.Buffer
 	link := serveWith(t, func(rw io.ReadWriter) error {

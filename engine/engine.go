@@ -35,7 +35,7 @@ type Config struct {
 	Known []string      // names of tools that exist and are not granted, so that a refusal can say so
 
 	PDP      policies.PDP  // nil: every call is denied
-	Store    journal.Store // nil: in memory, gone with the engine
+	Store    journal.Store // nil: in memory, gone with the engine; runs are encrypted if it has keys, see [journal.Keys]
 	Approver gate.Approver // nil: a call that must be approved waits
 	Clock    func() time.Time
 

@@ -302,7 +302,7 @@ func (f *file) host(n *node) *Host {
 		}
 	}
 	if j := s.get("journal"); j != nil {
-		h.Journal = Journal{Keep: time.Duration(j.get("keep").quantity(durations)), MaxSize: j.get("maxSize").quantity(sizes)}
+		h.Journal = Journal{Keep: time.Duration(j.get("keep").quantity(durations)), MaxSize: j.get("maxSize").quantity(sizes), Encrypt: j.get("encrypt").strs()}
 	}
 	return h
 }

@@ -34,7 +34,7 @@ var theHouse = house{
 		{pkg: "builtins/mcp", may: "builtins engine/label engine/value", doors: "github.com/modelcontextprotocol/go-sdk net/http os/exec"},
 		{pkg: "builtins/script", may: "builtins engine/eval engine/label engine/syntax engine/value", doors: "go.starlark.net"},
 
-		{pkg: "engine/journal", may: "engine/label engine/value policies", doors: "modernc.org/sqlite syscall", testDoors: "modernc.org/libc unsafe"},
+		{pkg: "engine/journal", may: "engine/label engine/value policies", doors: "filippo.io/age modernc.org/sqlite syscall", testDoors: "modernc.org/libc unsafe"},
 		{pkg: "engine/confine", doors: "golang.org/x/sys os/exec syscall unsafe"},
 		{pkg: "engine/worker", may: "engine/confine engine/eval engine/label engine/syntax engine/value", doors: "golang.org/x/sys net os/exec syscall"},
 		{pkg: "engine/worker/early", may: "engine/worker"},

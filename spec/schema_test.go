@@ -61,6 +61,7 @@ var fitting = map[string][2]string{
 	patternGlob.String():  {"mail.*", "**.b"},
 	patternWho.String():   {"ana@corp.example", "*"},
 	patternTag.String():   {"pii", "secret"},
+	patternAge.String():   {"age1" + strings.Repeat("q", 58), "age1" + strings.Repeat("z", 58)},
 	patternURL.String():   {"https://a.example/x", "http://localhost:80"},
 	patternLabel.String(): {"user/{ana}#pii", "internal/public"},
 	patternMail.String():  {"group:x", "requester"},

@@ -21,6 +21,7 @@ var (
 	patternTool  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*$`)
 	patternGlob  = regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`)
 	patternWho   = regexp.MustCompile(`^[^\s,{}#]+$`)
+	patternAge   = regexp.MustCompile(`^age1[02-9ac-hj-np-z]{58}$`)
 	patternTag   = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 	patternURL   = regexp.MustCompile(`^https?://[^\s@/?#]+([/?#][^\s]*)?$`)
 	patternLabel = regexp.MustCompile(`^(untrusted|internal|user|system)(/(public|\{([^\s,{}#]+(,[^\s,{}#]+)*)?\}))?(#[a-z][a-z0-9_.-]*)*$`)
@@ -315,8 +316,10 @@ var hostShape = &shape{form: mapForm, keys: []key{
 		{name: "meter", def: "any", shape: number(counts, "The bits that one session may tell; an agent that says nothing has these if they are fewer than its own.")},
 	}}},
 	{name: "state", def: "the user's state folder", shape: filePath("Folder of the journal.")},
-	{name: "journal", def: "all is kept", shape: &shape{form: mapForm, doc: "How long runs are kept. When another one begins, those that have ended and are too old or too much are taken out.", keys: []key{
+	{name: "journal", def: "all is kept, not encrypted", shape: &shape{form: mapForm, doc: "How long runs are kept, and who can read them. When another one begins, those that have ended and are too old or too much are taken out.", keys: []key{
 		{name: "keep", def: "for ever", shape: number(durations, "How long runs are kept after their end.")},
+		{name: "encrypt", def: "nobody: not encrypted", shape: &shape{form: listForm, item: &shape{form: textForm, pattern: patternAge, want: "an age recipient: age1 and 58 characters"}, some: true, unique: true,
+			want: "a list of age recipients", doc: "Age recipients that runs which begin, and what people say to their questions, are encrypted to. Who reads a run needs an identity of one."}},
 		{name: "maxSize", def: "any", shape: number(sizes, "How much the journal may hold: beyond it, those runs go first that ended first.")},
 	}}},
 }}

@@ -253,10 +253,11 @@ type Most struct {
 	Meter          int      // 0: any
 }
 
-// Journal is how long runs are kept. The zero Journal keeps them all.
+// Journal is how long runs are kept, and who can read them. The zero Journal keeps them all, not encrypted.
 type Journal struct {
 	Keep    time.Duration // after their end; 0: for ever
 	MaxSize int64         // bytes that the journal may hold; 0: any
+	Encrypt []string      // age recipients that runs are encrypted to; none: they are not
 }
 
 // Person is who is at the machine with an account of the operating system.

@@ -193,6 +193,11 @@ func (c *command) sit(f approvalsFlags) (*sitting, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys, err := c.keys(host)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	store.Use(keys)
 	return &sitting{&desk.Desk{Store: store, Who: whose(host)}, store, person, known(host, who), dir}, nil
 }
 

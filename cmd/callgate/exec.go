@@ -97,8 +97,9 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 	if f.state == "" && p.Host != nil {
 		f.state = p.Host.State
 	}
-	st, err := openState(f.state)
+	st, err := c.openState(f.state, p.Host)
 	if err != nil {
+		c.tell(problems) // they may be why
 		return err
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
@@ -106,7 +107,7 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 	picture := console.NewTimeline(io.Discard, console.Options{Look: console.LookOf(c.stderr, c.getenv), MayRead: c.mayRead(p.Host)})
 	watch := func(e journal.Event) {
 		if f.json {
-			failed = cmp.Or(failed, journal.Export(c.stdout, []journal.Event{e}))
+			failed = cmp.Or(failed, c.writeOpened(e))
 		} else {
 			picture.Event(e)
 		}

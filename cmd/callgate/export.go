@@ -68,7 +68,7 @@ func (c *command) export(ctx context.Context, ids []string, pick *filter, format
 	hidden := 0
 	var unread []error // what is the matter with single runs: the others are written all the same
 	for _, run := range chosen {
-		p, err := readRun(ctx, store, run, reads)
+		p, err := readRun(ctx, store, run, raw, reads)
 		if err != nil {
 			return err
 		}

@@ -89,6 +89,11 @@ func (f *filter) calls() bool {
 
 // events reports whether the events of a run fit, and names the calls that do. What was redacted fits nothing.
 func (f *filter) events(events []journal.Event) (calls []string, ok bool, err error) {
+	for _, e := range events {
+		if _, err := e.Opened(); err != nil {
+			return nil, false, err
+		}
+	}
 	for _, n := range f.needles {
 		if !slices.ContainsFunc(events, func(e journal.Event) bool { return has(e, n) }) {
 			return nil, false, nil
@@ -140,7 +145,8 @@ func (f *filter) events(events []journal.Event) (calls []string, ok bool, err er
 
 // has reports whether one of some texts is in an event's payload.
 func has(e journal.Event, needles [][]byte) bool {
-	return slices.ContainsFunc(needles, func(n []byte) bool { return bytes.Contains(e.Payload, n) })
+	payload, err := e.Plain() // that it does not open was said before
+	return err == nil && slices.ContainsFunc(needles, func(n []byte) bool { return bytes.Contains(payload, n) })
 }
 
 // person reports whether the run was on behalf of one of the persons, or has an answer of theirs.
@@ -182,7 +188,11 @@ func (f *filter) decided(e journal.Event) (bool, error) {
 			Reasons []struct{ ID string }
 		}
 	}
-	if err := json.Unmarshal(e.Payload, &d); err != nil {
+	payload, err := e.Plain()
+	if err == nil {
+		err = json.Unmarshal(payload, &d)
+	}
+	if err != nil {
 		return false, fmt.Errorf("event %d of run %s: %w", e.Seq, e.Run, err)
 	}
 	within := func(list []string, have ...string) bool {

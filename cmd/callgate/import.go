@@ -52,7 +52,7 @@ func (c *command) importRuns(ctx context.Context, file string, f verifyFlags) (e
 			return err
 		}
 	}
-	st, err := openState(f.state)
+	st, err := c.openState(f.state, nil)
 	if err != nil {
 		return err
 	}

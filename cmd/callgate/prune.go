@@ -44,7 +44,7 @@ With --payloads, what the runs held goes only: that they were there, when, and w
 
 // retain takes out of a journal what callgate.yaml does not keep, before another run begins.
 func (c *command) retain(ctx context.Context, s *state, host *spec.Host) {
-	if !s.kept || host == nil || host.Journal == (spec.Journal{}) {
+	if !s.kept || host == nil || host.Journal.Keep == 0 && host.Journal.MaxSize == 0 {
 		return
 	}
 	if _, err := s.store.Prune(ctx, journal.Retention{Keep: host.Journal.Keep, MaxSize: host.Journal.MaxSize}, time.Now()); err != nil {

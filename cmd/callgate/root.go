@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callgate/cmd/internal/console"
+	"callgate/engine/journal"
 	"callgate/spec"
 )
 
@@ -17,6 +18,7 @@ import (
 type command struct {
 	stdin, stdout, stderr *os.File
 	getenv                func(string) string
+	identity              string // file that opens what is encrypted in journals; "": that of CALLGATE_IDENTITY
 }
 
 // The exit codes that are not those of a run; see [engine.ExitCode].
@@ -71,6 +73,7 @@ func (c *command) root() *cobra.Command {
   callgate exec program.star --steps 5M
   callgate check examples
   callgate runs list`
+	root.PersistentFlags().StringVar(&c.identity, "identity", "", "`file` of the age identity that opens runs which are encrypted; or CALLGATE_IDENTITY names it")
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpVerb(root))
@@ -190,6 +193,9 @@ func (c *command) run(ctx context.Context, args []string) int {
 	}
 	if err != nil {
 		c.say(err.Error())
+	}
+	if errors.Is(err, journal.ErrEncrypted) {
+		c.say("hint: --identity FILE, or CALLGATE_IDENTITY, names the file of an age identity that opens it; runs list, runs verify and --raw need none")
 	}
 	return code
 }

@@ -73,8 +73,9 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 	if f.state == "" && p.Host != nil {
 		f.state = p.Host.State
 	}
-	st, err := openState(f.state)
+	st, err := c.openState(f.state, p.Host)
 	if err != nil {
+		c.tell(problems) // they may be why
 		return err
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
@@ -140,7 +141,7 @@ func (c *command) watch(asJSON bool, o console.Options, past []journal.Event) (w
 		var failed error
 		watch = func(e journal.Event) {
 			if failed == nil {
-				failed = journal.Export(c.stdout, []journal.Event{e})
+				failed = c.writeOpened(e)
 			}
 		}
 		return watch, func(agents.Result) error { return failed }
@@ -153,6 +154,15 @@ func (c *command) watch(asJSON bool, o console.Options, past []journal.Event) (w
 		t.Printed(r.Last.Prints)
 		return t.Close()
 	}
+}
+
+// writeOpened writes an event as it happens: what is encrypted in the journal is not encrypted here.
+func (c *command) writeOpened(e journal.Event) error {
+	e, err := e.Opened()
+	if err != nil {
+		return err
+	}
+	return journal.Export(c.stdout, []journal.Event{e})
 }
 
 // timelineOptions say how a run of an agent is shown, and what can be done after it.

@@ -69,7 +69,7 @@ type pastRun struct {
 }
 
 // pastRun reads a run, by its ID or the beginning of it.
-func (c *command) pastRun(ctx context.Context, state, id string) (_ *pastRun, err error) {
+func (c *command) pastRun(ctx context.Context, state, id string, raw bool) (_ *pastRun, err error) {
 	store, dir, err := c.past(state)
 	if err != nil {
 		return nil, err
@@ -82,11 +82,11 @@ func (c *command) pastRun(ctx context.Context, state, id string) (_ *pastRun, er
 	if id, err = find(runs, id, dir); err != nil {
 		return nil, err
 	}
-	return readRun(ctx, store, runs[slices.IndexFunc(runs, func(r journal.RunInfo) bool { return r.ID == id })], c.readers(nil))
+	return readRun(ctx, store, runs[slices.IndexFunc(runs, func(r journal.RunInfo) bool { return r.ID == id })], raw, c.readers(nil))
 }
 
-// readRun reads a run for whom reads says who reads it.
-func readRun(ctx context.Context, store journal.Store, run journal.RunInfo, reads func([]journal.Event) policies.Principal) (*pastRun, error) {
+// readRun reads a run for whom reads says who reads it. Raw, what is encrypted need not open.
+func readRun(ctx context.Context, store journal.Store, run journal.RunInfo, raw bool, reads func([]journal.Event) policies.Principal) (*pastRun, error) {
 	p := new(pastRun)
 	var err error
 	if p.events, err = store.Read(ctx, run.ID, 1); err != nil {
@@ -97,6 +97,9 @@ func readRun(ctx context.Context, store journal.Store, run journal.RunInfo, read
 	reader := journal.NewReader(p.who.MayRead)
 	for _, e := range p.events {
 		shown, hidden, err := reader.Event(e)
+		if err != nil && raw { // it is written as it is stored, whoever can open it
+			continue
+		}
 		if err != nil {
 			return nil, errors.Join(p.altered, err)
 		}
@@ -120,7 +123,7 @@ func (c *command) tellHidden(hidden int, raw bool) {
 }
 
 func (c *command) show(ctx context.Context, id, call, graph string, raw bool, f runsFlags) error {
-	p, err := c.pastRun(ctx, f.state, id)
+	p, err := c.pastRun(ctx, f.state, id, raw)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"callgate/engine/journal"
 	"callgate/spec"
@@ -20,10 +22,47 @@ type state struct {
 	store *journal.SQLite
 }
 
-// openState opens the folder, or one for this run alone if it has no name.
-func openState(dir string) (*state, error) {
+// keys are what a journal is encrypted to, as a host has it, and opened with.
+func (c *command) keys(host *spec.Host) (*journal.Keys, error) {
+	var to []string
+	if host != nil {
+		to = host.Journal.Encrypt
+	}
+	file := cmp.Or(c.identity, c.getenv("CALLGATE_IDENTITY"))
+	if file == "" {
+		k, err := journal.NewKeys(to, nil)
+		return k, encryptsTo(err)
+	}
+	if _, err := journal.NewKeys(to, nil); err != nil {
+		return nil, encryptsTo(err)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, usage("", "--identity: %v", err)
+	}
+	defer f.Close()
+	k, err := journal.NewKeys(to, f)
+	if err != nil {
+		return nil, usage("", "--identity %s: %s", file, strings.TrimPrefix(err.Error(), "journal: "))
+	}
+	return k, nil
+}
+
+// encryptsTo says that a recipient in callgate.yaml is none.
+func encryptsTo(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usage("", "callgate.yaml: journal.encrypt: %s", strings.TrimPrefix(err.Error(), "journal: "))
+}
+
+// openState opens the folder, or one for this run alone if it has no name. Its runs are encrypted as the host has it.
+func (c *command) openState(dir string, host *spec.Host) (*state, error) {
+	keys, err := c.keys(host)
+	if err != nil {
+		return nil, err
+	}
 	s := &state{kept: dir != ""}
-	var err error
 	if s.kept {
 		if s.dir, err = filepath.Abs(dir); err == nil {
 			err = os.MkdirAll(s.dir, 0o700)
@@ -40,6 +79,7 @@ func openState(dir string) (*state, error) {
 		}
 		return nil, err
 	}
+	s.store.Use(keys)
 	return s, nil
 }
 
@@ -85,8 +125,16 @@ func (c *command) past(dir string) (*journal.SQLite, string, error) {
 	if _, err := os.Stat(file); err != nil {
 		return nil, dir, fmt.Errorf("%s: no journal here\nhint: runs are kept by callgate run --state DIR, and shown with the same --state", dir)
 	}
+	keys, err := c.keys(nil)
+	if err != nil {
+		return nil, dir, err
+	}
 	store, err := journal.Open(file)
-	return store, dir, err
+	if err != nil {
+		return nil, dir, err
+	}
+	store.Use(keys)
+	return store, dir, nil
 }
 
 // stateFolder is the one that nobody has named on the command line: that of callgate.yaml here or above, or the user's.

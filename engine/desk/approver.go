@@ -2,6 +2,7 @@ package desk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,7 +92,7 @@ func (d *Desk) weigh(q gate.Question, all []Grant, own []said) (out []said, why 
 }
 
 // Approver returns what answers for people who have answered at the desk. What nobody has answered it passes on to next, which may
-// be nil: then it waits, and says why what was said does not hold.
+// be nil: then it waits, and says why what was said does not hold. It waits too if what was said is encrypted and cannot be opened.
 func (d *Desk) Approver(next gate.Approver) gate.Approver { return &approver{d, next} }
 
 type approver struct {
@@ -102,6 +103,9 @@ type approver struct {
 // Approve answers a question, one person's word at a time.
 func (a *approver) Approve(ctx context.Context, q gate.Question) (gate.Verdict, error) {
 	all, err := a.desk.Grants(ctx)
+	if errors.Is(err, journal.ErrEncrypted) { // somebody may have refused: nobody else is asked
+		return gate.Verdict{Reason: "what people have said is encrypted, and no identity opens it"}, nil
+	}
 	if err != nil {
 		return gate.Verdict{}, err
 	}

@@ -78,6 +78,8 @@ type Event struct {
 	Salt   string `json:"salt"`   // random, hex; empty once redacted
 	Digest string `json:"digest"` // sha256 over salt and payload, hex
 	Hash   string `json:"hash"`   // sha256 over the previous hash, run, seq, time, type, call and digest, hex
+
+	opening *opening // of one that is encrypted and was read from a store
 }
 
 // Redacted reports whether the payload was taken out of the event.
@@ -86,12 +88,12 @@ func (e Event) Redacted() bool { return e.Salt == "" }
 // Redact returns the event without its payload. The salt goes with it, so that the
 // digest that stays gives nothing away; the chain still verifies.
 func (e Event) Redact() Event {
-	e.Payload, e.Salt = nil, ""
+	e.Payload, e.Salt, e.opening = nil, "", nil
 	return e
 }
 
 // Decode reads an event's payload into its Go type, which must be the one that stands
-// beside the event's [Type].
+// beside the event's [Type]. It fails for what is redacted ([ErrRedacted]) and what is encrypted and could not be opened ([ErrEncrypted]).
 func Decode[T any](e Event) (T, error) {
 	var out T
 	if want := payloads[e.Type]; want != reflect.TypeFor[T]() {
@@ -103,9 +105,9 @@ func Decode[T any](e Event) (T, error) {
 
 // unmarshal reads an event's payload into what out points to.
 func unmarshal(e Event, out any) error {
-	err := ErrRedacted
-	if !e.Redacted() {
-		err = json.Unmarshal(e.Payload, out)
+	plain, err := e.Plain()
+	if err == nil {
+		err = json.Unmarshal(plain, out)
 	}
 	if err != nil {
 		return fmt.Errorf("journal: event %d (%s) of run %s: %w", e.Seq, e.Type, e.Run, err)
@@ -129,7 +131,8 @@ type Store interface {
 	// once they are durable, and everything before them; either all are stored or none. Events that do
 	// not follow what is there are an [ErrConflict].
 	Append(ctx context.Context, events []Event, sync bool) error
-	// Read returns the events of a run with Seq ≥ from, in order; none if there is no such run.
+	// Read returns the events of a run with Seq ≥ from, in order; none if there is no such run. Of what is encrypted and cannot be opened
+	// with the store's keys [Decode] says so.
 	Read(ctx context.Context, run string, from int64) ([]Event, error)
 	// Runs returns the runs, newest first, at most limit of them (0: all).
 	Runs(ctx context.Context, limit int) ([]RunInfo, error)
@@ -144,6 +147,8 @@ type Store interface {
 	// Ledger returns the lines of the ledger and what was signed over them: those that tell of a run, or all if run is "". Append
 	// writes a line for the beginning of a run and for each end, in the same transaction.
 	Ledger(ctx context.Context, run string) (Ledger, error)
+	// Keys returns what runs that begin are encrypted to, and what is read is opened with; nil: nothing is.
+	Keys() *Keys
 	// Close gives up all that was claimed through the store.
 	Close() error
 }
@@ -172,7 +177,7 @@ func (r RunInfo) follow(events []Event) (RunInfo, error) {
 		switch e.Type {
 		case RunStart:
 			if !e.Redacted() {
-				start, err := Decode[RunStarted](e)
+				start, err := listed[RunStarted](e)
 				if err != nil {
 					return r, err
 				}
@@ -181,7 +186,7 @@ func (r RunInfo) follow(events []Event) (RunInfo, error) {
 		case RunEnd:
 			r.End, r.Status = e.Time, statusUnknown
 			if !e.Redacted() {
-				end, err := Decode[RunEnded](e)
+				end, err := listed[RunEnded](e)
 				if err != nil {
 					return r, err
 				}
@@ -193,4 +198,18 @@ func (r RunInfo) follow(events []Event) (RunInfo, error) {
 		}
 	}
 	return r, nil
+}
+
+// listed reads of an event what the list of runs says, which stands in the clear.
+func listed[T RunStarted | RunEnded](e Event) (out T, err error) {
+	if !encrypted(e.Payload) {
+		return Decode[T](e)
+	}
+	if _, err = parseSealed(e); err == nil {
+		err = json.Unmarshal(e.Payload, &out)
+	}
+	if err != nil {
+		err = fmt.Errorf("journal: event %d (%s) of run %s: %w", e.Seq, e.Type, e.Run, err)
+	}
+	return out, err
 }

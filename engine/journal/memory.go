@@ -8,6 +8,7 @@ import (
 
 // Memory is a [Store] that lives as long as the process. The zero Memory is empty and ready.
 type Memory struct {
+	keyed
 	mu     sync.Mutex
 	runs   []RunInfo // in the order of their beginning
 	events map[string][]Event
@@ -64,7 +65,11 @@ func (m *Memory) Read(ctx context.Context, run string, from int64) ([]Event, err
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.events[run]
-	return slices.Clone(all[min(max(from-1, 0), int64(len(all))):]), nil
+	out := slices.Clone(all[min(max(from-1, 0), int64(len(all))):])
+	if len(out) > 0 {
+		m.Keys().open(out, all[0])
+	}
+	return out, nil
 }
 
 // Runs implements [Store].

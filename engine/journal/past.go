@@ -61,6 +61,9 @@ func Retrace(ctx context.Context, s Store, run string, how Retracing, o Options)
 			return nil, header, fmt.Errorf("journal: run %s: event %d (%s): %w: it cannot be gone over again", run, e.Seq, e.Type, ErrRedacted)
 		}
 	}
+	if r.key, err = r.keys.goOn(events); err != nil {
+		return nil, header, err
+	}
 	last := events[len(events)-1]
 	r.seq, r.head = last.Seq, last.Hash
 	if !how.Only {

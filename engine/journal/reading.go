@@ -32,10 +32,14 @@ func Hidden(l label.Label) string {
 }
 
 // Event returns an event as the reader may see it, and reports whether something in it is hidden. If nothing is, it is the same event. What
-// was redacted stays so, and what cannot be read, as of a type that a newer version has, is redacted.
+// was redacted stays so, and what cannot be read, as of a type that a newer version has, is redacted. What is encrypted is shown as [Event.Opened]
+// has it; that it does not open is an error.
 func (r *Reader) Event(e Event) (shown Event, hidden bool, err error) {
 	if e.Redacted() {
 		return e, false, nil
+	}
+	if e, err = e.Opened(); err != nil {
+		return Event{}, false, err
 	}
 	t, known := payloads[e.Type]
 	if !known {

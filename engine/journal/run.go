@@ -24,6 +24,8 @@ type Run struct {
 	store Store
 	now   func() time.Time
 	mask  *masker
+	keys  *Keys   // of the store, when the run began or was gone on with
+	key   *runKey // nil: it is not encrypted
 	claim *claim
 
 	mu       sync.Mutex
@@ -57,7 +59,12 @@ func Begin(ctx context.Context, s Store, run string, o Options) (*Run, error) {
 	if err := checkID(r.id); err != nil {
 		return nil, err
 	}
+	var err error
+	if r.key, err = r.keys.begin(); err != nil {
+		return nil, fmt.Errorf("journal: run %s: %w", r.id, err)
+	}
 	if err := r.hold(ctx, o); err != nil {
+		r.keys.done(r.key)
 		return nil, err
 	}
 	return r, nil
@@ -82,6 +89,7 @@ func (r *Run) kill(why error) {
 // given it up already. Closing again does nothing.
 func (r *Run) Close() error {
 	r.kill(ErrClosed)
+	r.keys.done(r.key)
 	return r.claim.release()
 }
 
@@ -111,6 +119,9 @@ func Resume(ctx context.Context, s Store, run string, o Options) (_ *Run, _ []Ev
 	if err := Verify(events); err != nil {
 		return nil, nil, err
 	}
+	if r.key, err = r.keys.goOn(events); err != nil {
+		return nil, nil, err
+	}
 	last := events[len(events)-1]
 	r.seq, r.head = last.Seq, last.Hash
 	if last.Type == RunEnd {
@@ -126,7 +137,7 @@ func Resume(ctx context.Context, s Store, run string, o Options) (_ *Run, _ []Ev
 }
 
 func newRun(s Store, id string, o Options) *Run {
-	r := &Run{id: id, store: s, now: o.Now, mask: newMasker()}
+	r := &Run{id: id, store: s, now: o.Now, mask: newMasker(), keys: s.Keys()}
 	if r.now == nil {
 		r.now = time.Now
 	}
@@ -219,6 +230,7 @@ func (r *Run) put(ctx context.Context, sync bool, entries []Entry) ([]Event, err
 	seq, head, ended := r.seq, r.head, r.ended
 	now := r.now().UTC().Round(0) // the same for all: they happen together
 	events := make([]Event, len(entries))
+	plain := make([]json.RawMessage, len(entries))
 	for i, in := range entries {
 		if ended {
 			return nil, fmt.Errorf("journal: run %s: %s: %w", r.id, in.Type, ErrEnded)
@@ -232,7 +244,11 @@ func (r *Run) put(ctx context.Context, sync bool, entries []Entry) ([]Event, err
 		}
 		ended = in.Type == RunEnd
 		seq++
-		events[i] = seal(head, Event{Run: r.id, Seq: seq, Time: now, Type: in.Type, Call: in.Call, Payload: payload})
+		e, err := r.encrypt(Event{Run: r.id, Seq: seq, Time: now, Type: in.Type, Call: in.Call, Payload: payload})
+		if err != nil {
+			return nil, fmt.Errorf("journal: run %s: %s: %w", r.id, in.Type, err)
+		}
+		events[i], plain[i] = seal(head, e), payload
 		head = events[i].Hash
 	}
 	if err := r.store.Append(context.WithoutCancel(ctx), events, sync); err != nil {
@@ -242,9 +258,14 @@ func (r *Run) put(ctx context.Context, sync bool, entries []Entry) ([]Event, err
 	}
 	r.seq, r.head, r.ended = seq, head, ended
 	if ended {
+		r.keys.done(r.key)
 		r.claim.release() // or else it expires: the end is stored
 	}
-	for _, e := range events {
+	for i, e := range events {
+		if encrypted(e.Payload) {
+			e.opening = &opening{plain: plain[i]}
+			events[i] = e
+		}
 		for _, f := range r.watchers {
 			f(e)
 		}
@@ -281,6 +302,20 @@ func (r *Run) marshal(in Entry) (json.RawMessage, error) {
 		return nil, fmt.Errorf("payload: got %d bytes, want at most %d", len(b), MaxPayload)
 	}
 	return b, nil
+}
+
+// encrypt returns an event as it is stored.
+func (r *Run) encrypt(e Event) (_ Event, err error) {
+	key := r.key
+	if r.id == DeskRun {
+		if key, err = r.keys.fresh(); err != nil {
+			return e, err
+		}
+	}
+	if e, err = key.encrypt(e); err == nil && len(e.Payload) > MaxPayload {
+		err = fmt.Errorf("payload: got %d bytes once encrypted, want at most %d", len(e.Payload), MaxPayload)
+	}
+	return e, err
 }
 
 const idLetters = "0123456789abcdefghjkmnpqrstvwxyz" // 32, none that is easily mistaken for another

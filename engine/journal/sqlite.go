@@ -35,6 +35,7 @@ func place(run, seq int64) int64 { return run<<32 | seq }
 //
 // Appends that come while one is being committed share the next commit.
 type SQLite struct {
+	keyed
 	path string
 	wait time.Duration // for another process that writes
 	db   *sql.DB       // for reading
@@ -332,8 +333,26 @@ func (s *SQLite) exec(ctx context.Context, stmt string, args ...any) error {
 
 // Read implements [Store].
 func (s *SQLite) Read(ctx context.Context, run string, from int64) ([]Event, error) {
+	events, err := s.read(ctx, run, from, 1<<32-1)
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	header := events[:1]
+	if events[0].Seq > 1 {
+		if header, err = s.read(ctx, run, 1, 1); err != nil {
+			return nil, err
+		}
+	}
+	if len(header) > 0 && header[0].Seq == 1 { // or else it is missing, which the chain says
+		s.Keys().open(events, header[0])
+	}
+	return events, nil
+}
+
+// read returns events of a run as they are stored.
+func (s *SQLite) read(ctx context.Context, run string, from, to int64) ([]Event, error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT place & 4294967295, time, type, call, payload, salt, digest, hash
-		FROM runs JOIN events ON place BETWEEN (n << 32) + ? AND (n << 32) + 4294967295 WHERE id = ? ORDER BY place`, max(from, 1), run)
+		FROM runs JOIN events ON place BETWEEN (n << 32) + ? AND (n << 32) + ? WHERE id = ? ORDER BY place`, max(from, 1), to, run)
 	if err != nil {
 		return nil, s.explain(err)
 	}

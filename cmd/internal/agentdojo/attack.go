@@ -228,7 +228,8 @@ func refusals(e journal.Event, by map[string]int) {
 			Reasons []policies.Reason `json:"reasons"`
 		} `json:"decision"`
 	}
-	if err := json.Unmarshal(e.Payload, &d); err != nil || d.Decision.Effect != policies.Deny {
+	payload, err := e.Plain()
+	if err != nil || json.Unmarshal(payload, &d) != nil || d.Decision.Effect != policies.Deny {
 		return
 	}
 	for _, why := range d.Decision.Reasons {

@@ -322,12 +322,20 @@ func (c *command) approve(ctx context.Context, id string, f approvalsFlags) erro
 		return refusedBy(err)
 	}
 	answer := desk.Answer{By: s.by(), Approve: true, Binding: q.Approval.Binding, Reason: f.reason, Until: until, Scope: scope}
-	if err := s.desk.Check(ctx, q, answer); err != nil { // before anybody reads it in vain
+	once := answer
+	once.Scope = desk.Scope{}
+	if err := s.desk.Check(ctx, q, once); err != nil { // before anybody reads it in vain
 		return refusedBy(err)
 	}
 	shown := s.shown(q)
 	if answer.Unseen = shown.Hidden(); len(answer.Unseen) > 0 && !f.unseen {
 		return refusedBy(&desk.Refusal{ID: q.ID, Why: "you may not read all of it: " + strings.Join(answer.Unseen, ", ") + "\nhint: --unseen approves it all the same"})
+	}
+	if len(answer.Unseen) > 0 && scope.Kind != "" { // whether a pattern fits would tell what is there
+		return refusedBy(&desk.Refusal{ID: q.ID, Why: "you may not read all of it: it can be approved once, and with no scope: " + strings.Join(answer.Unseen, ", ")})
+	}
+	if err := s.desk.Check(ctx, q, answer); err != nil {
+		return refusedBy(err)
 	}
 	switch {
 	case f.shown != "":
@@ -430,6 +438,7 @@ func (c *command) grants(ctx context.Context, f approvalsFlags) error {
 
 // readable is a grant without the values that a person may not read.
 func readable(g desk.Grant, person policies.Principal) desk.Grant {
+	g.Binding = "" // a digest without a key, of arguments that not everybody may read
 	if g.Scope == nil {
 		return g
 	}

@@ -230,7 +230,7 @@ func note(e journal.Event, start *journal.RunStarted, programs map[string]Progra
 			ask(made)
 		}
 		if c := calls[e.Call]; c != nil {
-			c.own = append(c.own, said{a: a, at: e.Time, v: verdictOf(a)})
+			c.own = append(c.own, said{a: a, at: a.At(e), v: verdictOf(a)})
 		}
 		if a.Verdict == refused {
 			end("refused by " + a.By)

@@ -160,7 +160,8 @@ func (g *Gate) given(q Question) (out []journal.ApprovalGiven) {
 		if err != nil || given.Grant != "" || given.Verdict != Approved.String() || given.Ask != a.Ask || given.Policy != a.Policy || given.Binding != a.Binding {
 			continue
 		}
-		if a.TTL > 0 && g.cfg.Clock().Sub(e.Time) > a.TTL {
+		given.Since = given.At(e)
+		if a.TTL > 0 && g.cfg.Clock().Sub(given.Since) > a.TTL {
 			continue
 		}
 		if Objection(q, Verdict{Outcome: Approved, By: given.By, Groups: given.Groups, Anybody: given.Anybody}, q.Asked) == "" {
@@ -188,7 +189,7 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 			}
 			return g.ended(ctx, a, ended)
 		}
-		if !repeatable(a.tool) {
+		if !repeatable(a.tool) || ok && e.Type == journal.Approved {
 			res, again := g.askAgain(ctx, a)
 			if !again {
 				return res, true
@@ -204,7 +205,14 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 				return fail(err)
 			}
 			// It was allowed by the policies of then; those of now must not deny it. What counts calls has counted this one.
-			if _, d := g.decide(ctx, a.crossing); d.Revision != a.revision && d.Effect == policies.Deny {
+			switch _, d := g.decide(ctx, a.crossing); {
+			case d.Revision == a.revision || d.Effect == policies.Allow:
+			case d.Effect == policies.Ask && !repeatable(a.tool): // a person was asked
+			case d.Effect == policies.Ask:
+				if res, again := g.askAgain(ctx, a); !again {
+					return res, true
+				}
+			default:
 				return g.interrupted(ctx, a, "it had begun when the process ended, whether it had its effect is not known, and by now the policies deny it")
 			}
 		}

@@ -128,6 +128,17 @@ type ApprovalGiven struct {
 	Anybody bool     `json:"anybody,omitempty"` // stands for as many as are needed, whoever they must be
 	Grant   string   `json:"grant,omitempty"`   // id of the [GrantGiven] that answered; "": the person was there
 	Spared  bool     `json:"spared,omitempty"`  // by its scope
+
+	// Since is when it was given, if that was before the call went on waiting for others; zero: when it was recorded.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// At returns when the answer of an event was given.
+func (a ApprovalGiven) At(e Event) time.Time {
+	if a.Since.IsZero() {
+		return e.Time
+	}
+	return a.Since
 }
 
 // GrantGiven is what a person said to a question of a run, at a time and place of their own: what stands in

@@ -24,12 +24,16 @@ type Retracing struct {
 // ErrPast is why a run that is only looked at ends: all that is recorded was met.
 var ErrPast = errors.New("there is no more of it in the journal")
 
+// ErrImported is why a run that came from another journal is not gone on with: it may go on there, and then each of its calls would be made
+// twice; and what it says of calls is the word of whoever exported it.
+var ErrImported = errors.New("it was imported: go on with it in the journal in which it began, or begin it anew")
+
 // Retrace goes over a run again, from its beginning, which is met already: the header is returned. Until the past is used up nothing is stored: what is
 // appended is compared with what is recorded, event by event of each call, and the recorded events are returned; a difference is a
 // [*DivergedError], and the run is dead. What was recorded and no program can know beforehand, [Run.Next] tells. The first event that is not
 // in the past makes the run live: it is stored, after a [RunResumed] that says who went on.
 //
-// What only stopped the run is not in its past: see [Current]. The run is claimed as [Resume] does, unless how.Only. Errors are [*HeldError], [ErrNoRun], [ErrEnded] unless how.Only, [ErrNewer], [ErrRedacted] and
+// What only stopped the run is not in its past: see [Current]. The run is claimed as [Resume] does, unless how.Only. Errors are [*HeldError], [ErrNoRun], [ErrEnded] unless how.Only, [ErrNewer], [ErrRedacted], [ErrImported] unless how.Only and
 // [*ChainError].
 func Retrace(ctx context.Context, s Store, run string, how Retracing, o Options) (_ *Run, header RunStarted, err error) {
 	if err := checkID(run); err != nil {
@@ -69,6 +73,13 @@ func Retrace(ctx context.Context, s Store, run string, how Retracing, o Options)
 	if !how.Only {
 		if err := canGoOn(last); err != nil {
 			return nil, header, err
+		}
+		ledger, err := s.Ledger(ctx, run)
+		if err != nil {
+			return nil, header, err
+		}
+		if slices.ContainsFunc(ledger.Lines, func(l Line) bool { return l.Kind == LineImport }) {
+			return nil, header, fmt.Errorf("journal: run %s: %w", run, ErrImported)
 		}
 	}
 	kept, given := current(events, !how.Only)

@@ -25,7 +25,7 @@ func (allowing) Decide(context.Context, *policies.Request) (policies.Decision, e
 func (allowing) Revision() string { return "sha256:1" }
 
 // frozen denies every tool.
-type frozen struct{ allowing }
+type frozen struct{}
 
 func (frozen) Decide(_ context.Context, r *policies.Request) (policies.Decision, error) {
 	if r.Call.Kind == policies.KindTool {

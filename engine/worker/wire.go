@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"unicode/utf8"
 
 	"callgate/engine/label"
 	"callgate/engine/value"
@@ -335,10 +334,7 @@ func (d *decoder) value() value.Value {
 	case 0:
 		return value.Value{Label: d.label()}
 	case 1:
-		s := d.text()
-		if !utf8.ValidString(s) {
-			d.fail("a string that is no UTF-8")
-		}
+		s := d.text() // a program may cut a text anywhere: it need not be UTF-8
 		return value.StringOf(s, d.label())
 	case 2:
 	default:

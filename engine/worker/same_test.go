@@ -107,7 +107,7 @@ var sameOptions = cmp.Options{
 	cmp.Comparer(func(a, b label.Label) bool { return a.Equal(b) }),
 	cmp.Comparer(func(a, b value.Value) bool { return a.LabelledDigest() == b.LabelledDigest() }),
 	cmpopts.IgnoreUnexported(eval.Error{}, eval.Print{}),
-	cmpopts.IgnoreFields(eval.Outcome{}, "Duration"),
+	cmpopts.IgnoreFields(eval.Outcome{}, "Duration", "Peak"),
 	cmpopts.EquateEmpty(),
 	cmp.FilterValues(func(a, b eval.Error) bool { return a.Status == eval.Limited && b.Status == eval.Limited }, cmp.Comparer(func(a, b eval.Error) bool {
 		return a.Code == b.Code && a.Label.Equal(b.Label) && a.Site == b.Site // how much was used, garbage decides
@@ -134,6 +134,9 @@ func (p *pair) turn(file, text string, author label.Label) eval.Outcome {
 	}
 	if d := cmp.Diff(want, got, sameOptions); d != "" {
 		p.t.Errorf("%s: outcome (-here +worker):\n%.4000s", file, d)
+	}
+	if d := want.Peak - got.Peak; d < -4<<10 || d > 4<<10 { // a few bytes are garbage
+		p.t.Errorf("%s: peak: got %d bytes, in the worker %d", file, want.Peak, got.Peak)
 	}
 	if d := cmp.Diff(p.local.Names(), p.far.Names(), cmpopts.EquateEmpty()); d != "" {
 		p.t.Errorf("%s: names (-here +worker):\n%s", file, d)

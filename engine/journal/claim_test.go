@@ -191,13 +191,19 @@ func TestAClaimIsRenewedWhileNothingIsAppended(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := newHolder("bob")
+		s.mu.Lock()
 		s.claims["x"] = other
+		s.mu.Unlock()
 		time.Sleep(claimAgain)
 		synctest.Wait()
 		if _, err := late.Append(t.Context(), TurnStart, "", TurnStarted{}, true); err == nil || !strings.Contains(err.Error(), "run x is not recorded any more: journal: run x: bob is at it") {
 			t.Errorf("got %v, want that bob has it", err)
 		}
-		if err := late.Close(); err != nil || s.claims["x"] != other {
+		err = late.Close()
+		s.mu.Lock()
+		held := s.claims["x"]
+		s.mu.Unlock()
+		if err != nil || held != other {
 			t.Errorf("it has given up the claim of another one: %v", err)
 		}
 	})

@@ -258,8 +258,9 @@ type Ending struct {
 	Reason string // in words, if it did not end well
 }
 
-// End records the end of the run. No program can be run afterwards.
+// End records the end of the run, and ends what its programs ran in. No program can be run afterwards.
 func (s *Session) End(ctx context.Context, e Ending) error {
+	defer s.eval.Close()
 	if e.Status == "" {
 		e.Status = Failed
 	}

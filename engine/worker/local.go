@@ -65,11 +65,11 @@ func (l *Local) Refuse(c *eval.CallError, file string, author label.Label) eval.
 	return l.Session.Refuse(c, file, author)
 }
 
-// Known returns what is known of the session, for one that is made again from its snapshot.
+// Account returns what is known of the session, for one that is made again from its snapshot.
 func (l *Local) Account() *Account { return &l.account }
 
 // Close does nothing: there is nothing to give back.
 func (l *Local) Close() {}
 
-// Known returns what is known of the session, for one that is made again from its snapshot.
+// Account returns what is known of the session, for one that is made again from its snapshot.
 func (s *Session) Account() *Account { return &s.account }

@@ -118,9 +118,13 @@ func start(o Options, exe *os.File) (*Child, error) {
 	theirs := os.NewFile(uintptr(pair[1]), "worker")
 	c := &Child{Socket: os.NewFile(uintptr(pair[0]), "worker"), done: make(chan struct{})}
 	// By its file, not by its path, in whose folders the child may have nothing to look for.
-	path := fmt.Sprintf("/proc/self/fd/%d", exe.Fd())
-	if _, err := os.Lstat(path); err != nil {
-		path = o.Path
+	path := o.Path
+	// The child puts its socket where it belongs before it executes the file, which must not be there.
+	if fd, err := unix.FcntlInt(exe.Fd(), unix.F_DUPFD_CLOEXEC, socketFD+1); err == nil {
+		defer unix.Close(fd)
+		if at := fmt.Sprintf("/proc/self/fd/%d", fd); unix.Access(at, unix.F_OK) == nil {
+			path = at
+		}
 	}
 	cmd := &exec.Cmd{Path: path, Env: environment, Dir: "/", ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}}
 	sys := cmd.SysProcAttr

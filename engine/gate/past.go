@@ -189,7 +189,7 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 			}
 			return g.ended(ctx, a, ended)
 		}
-		if !repeatable(a.tool) || ok && e.Type == journal.Approved {
+		if !repeatable(a.tool) {
 			res, again := g.askAgain(ctx, a)
 			if !again {
 				return res, true
@@ -205,15 +205,9 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 				return fail(err)
 			}
 			// It was allowed by the policies of then; those of now must not deny it. What counts calls has counted this one.
-			switch _, d := g.decide(ctx, a.crossing); {
-			case d.Revision == a.revision || d.Effect == policies.Allow:
-			case d.Effect == policies.Ask && !repeatable(a.tool): // a person was asked
-			case d.Effect == policies.Ask:
-				if res, again := g.askAgain(ctx, a); !again {
-					return res, true
-				}
-			default:
-				return g.interrupted(ctx, a, "it had begun when the process ended, whether it had its effect is not known, and by now the policies deny it")
+			// Nor ask about it: who would be asked is for a call of its own.
+			if g.barred(ctx, a) {
+				return g.interrupted(ctx, a, "it had begun when the process ended, whether it had its effect is not known, and by now the policies do not allow it")
 			}
 		}
 		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.name, Key: a.key, Try: try})
@@ -226,6 +220,12 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 	}
 }
 
+// barred reports whether the policies are others than those that let a call go on, and would not do so without asking anybody.
+func (g *Gate) barred(ctx context.Context, a *act) bool {
+	_, d := g.decide(ctx, a.crossing)
+	return d.Revision != a.revision && d.Effect != policies.Allow
+}
+
 // repeatable reports whether a call of the tool can be made again: it promises so, or changes nothing.
 func repeatable(t *builtins.Tool) bool {
 	return t.Idempotent || t.Effects != 0 && t.Effects&^(builtins.Read|builtins.Pure) == 0
@@ -236,7 +236,7 @@ func (g *Gate) ended(ctx context.Context, a *act, ended journal.CallEnded) (eval
 	var res eval.Result
 	secret := ended.Value != nil && journal.Masked(*ended.Value)
 	switch {
-	case secret && repeatable(a.tool) && !g.cfg.Journal.Looking():
+	case secret && repeatable(a.tool) && !g.cfg.Journal.Looking() && !g.barred(ctx, a):
 		return eval.Result{}, false
 	case secret, ended.Code != "" && ended.Label.HasTag(journal.SecretTag):
 		err := fmt.Errorf("call %s, %s: what came of it is secret and not in the journal, and it cannot be made again: the run cannot be gone over", a.id, a.name)

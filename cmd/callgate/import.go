@@ -15,7 +15,8 @@ func (c *command) importVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import FILE", Short: "Put exported runs into a journal",
 		Long: `Put runs that were exported as JSON lines into the journal of a state folder, which is made if it is not there. They are verified first, with
---key also that they were signed by it; nothing is imported if anything is wrong. The ledger says that they were imported.`,
+--key also that they were signed by it; nothing is imported if anything is wrong. The ledger says that they
+were imported, and they are not gone on with here: they may be where they came from.`,
 		Example: `  callgate runs import run.jsonl --state ./state
   callgate runs export 20261201 --state ./here | callgate runs import - --state ./there --key ops.pub`,
 		Args: arguments(1, 1, "the file of an export, or - for the standard input"),

@@ -77,7 +77,7 @@ func (c *command) keep(ctx context.Context, args []string, state, policies strin
 			err = errors.Join(err, store.Close())
 		}
 	}()
-	runs, err := store.Runs(ctx, 0)
+	runs, err := runsIn(ctx, store)
 	if err != nil {
 		return nil, err
 	}

@@ -24,17 +24,21 @@ func (allowing) Decide(context.Context, *policies.Request) (policies.Decision, e
 
 func (allowing) Revision() string { return "sha256:1" }
 
-// frozen denies every tool.
-type frozen struct{}
+// changed has another answer to every tool.
+type changed struct{ effect policies.Effect }
 
-func (frozen) Decide(_ context.Context, r *policies.Request) (policies.Decision, error) {
+func (c changed) Decide(_ context.Context, r *policies.Request) (policies.Decision, error) {
 	if r.Call.Kind == policies.KindTool {
-		return policies.Decision{Effect: policies.Deny, Would: policies.Deny, Reasons: []policies.Reason{{ID: "frozen", Policy: "p"}}}, nil
+		d := policies.Decision{Effect: c.effect, Would: c.effect, Reasons: []policies.Reason{{ID: "frozen", Policy: "p", Effect: c.effect}}}
+		if c.effect == policies.Ask {
+			d.Approvals = []policies.Approval{{Ask: "frozen", Policy: "p", Approvers: []string{"bob"}}}
+		}
+		return d, nil
 	}
 	return policies.Decision{Effect: policies.Allow, Would: policies.Allow}, nil
 }
 
-func (frozen) Revision() string { return "sha256:2" }
+func (changed) Revision() string { return "sha256:2" }
 
 // broken is a store whose process ends, as it seems, before the result of a call is stored.
 type broken struct{ journal.Store }
@@ -49,8 +53,14 @@ func (b broken) Append(ctx context.Context, events []journal.Event, sync bool) e
 }
 
 // Whoever says that a call is to be made again says so once: after it was broken off again, they are asked again; and what
-// policies deny by then is not made again.
+// policies deny by then, or want somebody else to be asked about, is not made again.
 func TestOneYesIsOneMoreTry(t *testing.T) {
+	for _, effect := range []policies.Effect{policies.Deny, policies.Ask} {
+		t.Run("in the end they "+effect.String(), func(t *testing.T) { oneYes(t, changed{effect}) })
+	}
+}
+
+func oneYes(t *testing.T, inTheEnd policies.PDP) {
 	store := journal.NewMemory()
 	ana := desk.Person{Sub: "ana", Login: "ana"}
 	d := &desk.Desk{Store: store}
@@ -114,7 +124,7 @@ func TestOneYesIsOneMoreTry(t *testing.T) {
 		{store, false, "waiting", 1, allowing{}},
 		{broken{store}, true, "broken off", 2, allowing{}},
 		{store, false, "waiting", 2, allowing{}},
-		{store, true, "failed", 2, frozen{}}, // since it began, the policies have come to deny it
+		{store, true, "failed", 2, inTheEnd},
 	} {
 		pdp = step.pdp
 		if step.approve {

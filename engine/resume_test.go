@@ -231,6 +231,38 @@ func TestAnApprovalThatWasGivenCounts(t *testing.T) {
 	}
 }
 
+// hurried is a PDP whose asks are open for an hour.
+type hurried struct{ shopRules }
+
+func (p hurried) Decide(ctx context.Context, r *policies.Request) (policies.Decision, error) {
+	d, err := p.shopRules.Decide(ctx, r)
+	for i := range d.Approvals {
+		d.Approvals[i].TTL = time.Hour
+	}
+	return d, err
+}
+
+// TestAnApprovalDoesNotOutliveItsTime goes on with a run that waits for a second person, again and again: the first one's approval, which is recorded anew
+// each time, ends when it would have.
+func TestAnApprovalDoesNotOutliveItsTime(t *testing.T) {
+	w, store := new(world), journal.NewMemory()
+	text := "shop.pay(to = 'v', amount = 70)\ndone('paid')\n"
+	now := time.Now()
+	for i, want := range []int{2, 1, 1, 2} { // how often somebody is asked: both, the second one, and in the end both again
+		who := new(half)
+		e := w.clerk(t, store)
+		e.cfg.PDP, e.cfg.Approver, e.cfg.Clock = hurried{shopRules{"sha256:1"}}, who, func() time.Time { return now }
+		s, err := begin(t.Context(), e, store)
+		if err == nil {
+			err = drive(t.Context(), s, []string{text})
+		}
+		if err != nil || who.asked != want || len(w.lines) != 0 {
+			t.Fatalf("time %d: asked %d times, effects %v, %v; want %d and none", i, who.asked, w.lines, err, want)
+		}
+		now = now.Add(25 * time.Minute)
+	}
+}
+
 // TestReplaysAreTheSame goes over runs again for their comparison alone: of one that has ended, of one that was broken off, and of one whose
 // programs were ended by the clock and by cancellation.
 func TestReplaysAreTheSame(t *testing.T) {

@@ -99,9 +99,12 @@ func filterCalls() error {
 	p := filter(allowed(uint32(os.Getpid())))
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
 	set := func(flags uintptr) error {
-		_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
-		if errno != 0 {
+		thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+		switch {
+		case errno != 0:
 			return errno
+		case thread != 0: // the one that could not follow: no filter was set
+			return unix.ESRCH
 		}
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -316,5 +317,37 @@ func TestAnExecutableThatIsItsOwnersAlone(t *testing.T) {
 			t.Errorf("got %v and %q, %v", c.Achieved, line, err)
 		}
 		c.Kill()
+	}
+}
+
+// TestManyStarts starts children while others start, so that the files of a start have numbers in any order: what moves in the child to
+// where it belongs must not move over the executable.
+func TestManyStarts(t *testing.T) {
+	if full := skipUnlessConfined(t); !slices.Contains(full, Users) {
+		t.Skip("there are no user namespaces here")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for range 20 {
+				c, err := Start(Options{Path: self, Name: childName()})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c.Kill()
+				if !slices.Contains(c.Achieved, Users) {
+					t.Errorf("achieved %v", c.Achieved)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if copies.by[self] != nil {
+		t.Error("the executable could not be executed where it is")
 	}
 }

@@ -49,6 +49,7 @@ func Launch(args []string) error {
 		return errors.New("confine: this program is started by callgate, not by hand")
 	}
 	oci := args[2]
+	unix.Close(exeFD) // so that the runtime does not have it
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("confine: container: %w", err)
 	}

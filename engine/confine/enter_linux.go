@@ -14,8 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketFD is the child's end of the socket.
-const socketFD = 3
+// What a child is handed: its end of the socket, and the executable, which it closes before all else.
+const (
+	socketFD = 3
+	exeFD    = 4
+)
 
 // Enter confines the calling process, which [Start] has started, according to its arguments, and returns the
 // socket and what it achieved. It must be called before any other file is opened, and before anything is read. What the machine does not have is

@@ -117,16 +117,13 @@ func start(o Options, exe *os.File) (*Child, error) {
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "worker")
 	c := &Child{Socket: os.NewFile(uintptr(pair[0]), "worker"), done: make(chan struct{})}
-	// By its file, not by its path, in whose folders the child may have nothing to look for.
+	// By its file, not by its path, in whose folders the child may have nothing to look for. The file is handed to the child as its
+	// socket is: among the numbers of other files, those that Go puts in order in the child may end up in its place.
 	path := o.Path
-	// The child puts its socket where it belongs before it executes the file, which must not be there.
-	if fd, err := unix.FcntlInt(exe.Fd(), unix.F_DUPFD_CLOEXEC, socketFD+1); err == nil {
-		defer unix.Close(fd)
-		if at := fmt.Sprintf("/proc/self/fd/%d", fd); unix.Access(at, unix.F_OK) == nil {
-			path = at
-		}
+	if unix.Access(fmt.Sprintf("/proc/self/fd/%d", exe.Fd()), unix.F_OK) == nil {
+		path = fmt.Sprintf("/proc/self/fd/%d", exeFD)
 	}
-	cmd := &exec.Cmd{Path: path, Env: environment, Dir: "/", ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}}
+	cmd := &exec.Cmd{Path: path, Env: environment, Dir: "/", ExtraFiles: []*os.File{theirs, exe}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}}
 	sys := cmd.SysProcAttr
 	if slices.Contains(o.Without, Users) {
 		for _, n := range namespaces {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -21,6 +22,9 @@ import (
 
 	"callgate/engine/eval"
 )
+
+// numbered is the end of what a descriptor is for that differs for each of its kind.
+var numbered = regexp.MustCompile(`\[\d+\]$`)
 
 // traces is what this process has of the machine.
 func traces(t *testing.T) map[string]string {
@@ -37,8 +41,15 @@ func traces(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var files []string
+	for _, f := range fds {
+		if to, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil { // but the one that lists them
+			files = append(files, numbered.ReplaceAllString(to, ""))
+		}
+	}
+	slices.Sort(files)
 	return map[string]string{
-		"open files": strconv.Itoa(len(fds)), "mounts": string(mounts), "temporary files": strings.Join(temp, "\n"),
+		"open files": strings.Join(files, "\n"), "mounts": string(mounts), "temporary files": strings.Join(temp, "\n"),
 		"cgroups": strings.Join(cgroups(t, os.Getpid()), "\n"), "processes": fmt.Sprint(children(t, os.Getpid())),
 	}
 }

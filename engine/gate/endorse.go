@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"callgate/engine/eval"
 	"callgate/engine/journal"
@@ -171,6 +172,12 @@ func (r *grant) ask(v value.Value) error {
 	for _, n := range names {
 		if n.Kind != value.String || n.Str == "" {
 			return fmt.Errorf("readers: got %s, want names of principals", n.Kind)
+		}
+		if strings.ContainsAny(n.Str, " ,{}#/") {
+			return fmt.Errorf("readers: got %q, want \"public\", a principal, or a list of principals", n.Str)
+		}
+		if n.Str == "public" { // as labels are written: a principal of that name there is none
+			n.Str = "*"
 		}
 		who = append(who, n.Str)
 	}

@@ -19,7 +19,7 @@ import (
 // were; what their builtins were permitted is asked for again.
 //
 // Host, tools and limits are c's. Every tool that the session had must be among them, with at least the parameters that it had,
-// in their order. Every input that it had must be named in c.Inputs too, but its value is the session's own; inputs
+// in their order. Every input that it had must be named in c.Inputs too, but its value is the session's own unless it is given anew; inputs
 // that it did not have are added.
 //
 // Whatever b is, the result is a sound session, which takes no more than twice the memory budget of c, or an error: of what
@@ -48,6 +48,9 @@ func Restore(c Config, b []byte) (s *Session, err error) {
 		}
 	}
 	s.live = live
+	if c.Next {
+		s.calls, s.output = 0, 0
+	}
 	return s, nil
 }
 
@@ -250,7 +253,7 @@ func (r *snapshotReader) session(c Config) (live int64) {
 		s.cells = append(s.cells, c)
 	}
 	for range r.count() {
-		r.input(c.Inputs)
+		r.input(c)
 	}
 	if len(r.b) > 0 {
 		r.fail("got %d bytes more than there should be", len(r.b))
@@ -273,16 +276,23 @@ func (r *snapshotReader) tools() {
 	}
 }
 
-func (r *snapshotReader) input(inputs []Input) {
+func (r *snapshotReader) input(c Config) {
 	name := r.text()
 	v := r.value(-1)
-	if !slices.ContainsFunc(inputs, func(in Input) bool { return in.Name == name }) {
+	at := slices.IndexFunc(c.Inputs, func(in Input) bool { return in.Name == name })
+	if at < 0 {
 		panic(&SnapshotError{"input", fmt.Sprintf("input %s: the session had it, this configuration has not", name)})
 	}
 	if _, taken := r.s.pre[name]; taken {
 		panic(&SnapshotError{"input", fmt.Sprintf("input %s: there is a tool of that name", name)})
 	}
 	r.s.pre[name] = v
+	if slices.Contains(c.Anew, name) {
+		delete(r.s.pre, name)
+		if err := r.s.addInput(c.Inputs[at]); err != nil {
+			panic(&SnapshotError{"input", err.Error()})
+		}
+	}
 	r.inputs = append(r.inputs, name)
 }
 

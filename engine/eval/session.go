@@ -54,6 +54,14 @@ type Config struct {
 	Tools  []ToolSig
 	Inputs []Input // values that programs can name
 	Limits Limits
+
+	// Next says, of a session that is made again from a snapshot, that another run goes on with it: its budgets of calls and of
+	// output are whole again.
+	Next bool
+
+	// Anew names the inputs that a session which is made again does not keep its own value of: theirs are those of Inputs, for
+	// functions of earlier programs too.
+	Anew []string
 }
 
 // Input is a named value given to a session.

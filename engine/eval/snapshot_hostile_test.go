@@ -220,6 +220,48 @@ func TestRestoreAddsWhatIsNew(t *testing.T) {
 	}
 }
 
+// Another run goes on with a session: it is given other inputs, which functions of earlier programs see too, and its budgets of calls and
+// output are whole.
+func TestAnotherRunGoesOnWithASession(t *testing.T) {
+	c := snapshotConfig(Input{"task", value.StringOf("old", lowLabel)}, Input{"rows", value.ListOf(lowLabel)})
+	c.Host, c.Limits.Calls, c.Limits.Output = &recorder{}, 1, 8
+	s, err := NewSession(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runTurn(t, s, "def f(): return task\nkept = rows\nbox.read(1)\nprint(1234567)\n")
+	b, err := s.Snapshot(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := label.New(label.Untrusted, label.Only("ana"), nil)
+	c.Inputs[0].Value = value.StringOf("new", secret)
+	for _, test := range []struct {
+		name   string
+		next   bool
+		status Status
+	}{{"the same run", false, Limited}, {"the next run", true, OK}} {
+		c.Next, c.Anew = test.next, []string{"task"}
+		if s, err = Restore(c, b); err != nil {
+			t.Fatal(err)
+		}
+		prog, err := Compile("next.star", []byte("box.read(1)\nprint(1234567)\n"), s.Env())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := s.Run(t.Context(), prog, lowLabel); err != nil || o.Status != test.status {
+			t.Errorf("%s: it ended as %s (%v), error %v, want %s", test.name, o.Status, o.Err, err, test.status)
+		}
+	}
+	runTurn(t, s, "x = f()\nrows.append(1)\nsame = kept\n")
+	if x, err := s.Get("x"); err != nil || x.Str != "new" || !x.Label.SameClass(secret) {
+		t.Errorf("an earlier function sees %v labelled %v, error %v, want the new input under its own label", x.Text(), x.Label, err)
+	}
+	if same, err := s.Get("same"); err != nil || len(same.Items) != 1 {
+		t.Errorf("what a name holds of an input that is not given anew is %v, error %v, want the input itself", same.Text(), err)
+	}
+}
+
 // asker asks a session for a snapshot while its program runs.
 type asker struct {
 	recorder

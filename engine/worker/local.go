@@ -13,9 +13,9 @@ type Local struct {
 	account Account
 }
 
-// NewLocal makes a session in this process. Of c it takes what is eval's, and the snapshot.
+// NewLocal makes a session in this process. Of c it takes what is eval's, the snapshot and the account.
 func NewLocal(c Config) (*Local, error) {
-	l := &Local{account: newAccount(c.Inputs)}
+	l := &Local{account: c.account()}
 	c.Host = listener{c.Host, &l.account}
 	var err error
 	if c.Snapshot != nil {

@@ -34,6 +34,8 @@ type start struct {
 	tools    []eval.ToolSig
 	inputs   []eval.Input
 	snapshot []byte // nil: a new session
+	next     bool   // see [eval.Config], and anew
+	anew     []string
 }
 
 func (m *start) write(e *encoder) {
@@ -53,6 +55,8 @@ func (m *start) write(e *encoder) {
 	}
 	e.bool(m.snapshot != nil)
 	e.text(string(m.snapshot))
+	e.bool(m.next)
+	e.texts(m.anew)
 }
 
 func (m *start) read(d *decoder) {
@@ -66,6 +70,7 @@ func (m *start) read(d *decoder) {
 	if has, b := d.bool(), d.bytes(); has {
 		m.snapshot = slices.Clone(b)
 	}
+	m.next, m.anew = d.bool(), d.texts()
 }
 
 func writeSite(e *encoder, s eval.Site) {

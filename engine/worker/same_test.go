@@ -357,4 +357,24 @@ func TestTurnsInAWorker(t *testing.T) {
 	p.turn("again.star", "print(x, f())\nsend(f)", low)
 	p.turn("again2.star", "send(f())\nprint(y)", low)
 	p.values()
+
+	// Nor does it show where another run goes on with it.
+	if b, err = p.far.Snapshot(0); err != nil {
+		t.Fatal(err)
+	}
+	account := p.far.Account()
+	cfg.Next, cfg.Anew, cfg.Inputs[0], cfg.Limits.Calls = true, []string{"a"}, text("a", "anew"), 2
+	if p.local, err = NewLocal(Config{Config: cfg, Snapshot: b, Account: account}); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Host = p.hosts[1]
+	if p.far, err = openPipe(t, Config{Config: cfg, Snapshot: b, Account: account}); err != nil {
+		t.Fatal(err)
+	}
+	p.turn("next.star", "print(a)\nsend(a)", low)
+	p.turn("next2.star", "send(f())\nsend(1)", low)
+	p.values()
+	if got := p.local.Account().calls; got != 2 {
+		t.Errorf("%d calls are counted, want the 2 of this run", got)
+	}
 }

@@ -172,7 +172,7 @@ func nothing(*decoder) {}
 
 // start makes the session.
 func (w *server) start(m start) error {
-	cfg := eval.Config{Host: w, Tools: m.tools, Inputs: m.inputs, Limits: m.limits}
+	cfg := eval.Config{Host: w, Tools: m.tools, Inputs: m.inputs, Limits: m.limits, Next: m.next, Anew: m.anew}
 	var problem string
 	var err error
 	if m.snapshot != nil {

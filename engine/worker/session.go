@@ -21,7 +21,7 @@ type Config struct {
 	eval.Config
 
 	// Snapshot makes the session again from what [Session.Snapshot] returned; nil: a new one. Of the inputs, those that it had
-	// keep its values.
+	// keep its values but for those that are given anew.
 	Snapshot []byte
 
 	// Account is what was known of a session that is made again; nil: nothing happened in it.
@@ -77,10 +77,17 @@ type Account struct {
 	sent    label.Label       // the join of all that it was given
 }
 
-func newAccount(inputs []eval.Input) Account {
+// account is what is known of the session that c makes.
+func (c *Config) account() Account {
 	p := Account{files: map[string]extent{}, sent: label.Bottom()}
-	for _, in := range inputs {
+	for _, in := range c.Inputs {
 		p.sent = p.sent.Join(in.Value.Deep())
+	}
+	if was := c.Account; was != nil {
+		p.turns, p.files, p.sent = was.turns, maps.Clone(was.files), p.sent.Join(was.sent)
+		if !c.Next {
+			p.calls, p.printed = was.calls, was.printed
+		}
 	}
 	return p
 }
@@ -128,7 +135,7 @@ const codeWorker = "worker"
 func open(ctx context.Context, link Link, c *conn, cfg Config) (*Session, error) {
 	s := &Session{
 		host: cfg.Host, floor: cfg.Floor, grace: cfg.Grace, link: link, c: c, tools: map[string]bool{},
-		limits: cfg.Limits.WithDefaults(), account: newAccount(cfg.Inputs), lowest: label.Bottom(), history: label.Bottom(),
+		limits: cfg.Limits.WithDefaults(), account: cfg.account(), lowest: label.Bottom(), history: label.Bottom(),
 	}
 	if s.grace <= 0 {
 		s.grace = 2 * time.Second
@@ -136,12 +143,8 @@ func open(ctx context.Context, link Link, c *conn, cfg Config) (*Session, error)
 	for _, t := range cfg.Tools {
 		s.tools[t.Name] = true
 	}
-	if cfg.Account != nil {
-		s.account.turns, s.account.calls, s.account.printed, s.account.files = cfg.Account.turns, cfg.Account.calls, cfg.Account.printed, maps.Clone(cfg.Account.files)
-		s.account.sent = s.account.sent.Join(cfg.Account.sent)
-	}
 	c.max, c.most, c.room = frameLimit(s.limits), mostIn, roomFor(s.limits)
-	first := start{s.limits, cfg.Tools, cfg.Inputs, cfg.Snapshot}
+	first := start{s.limits, cfg.Tools, cfg.Inputs, cfg.Snapshot, cfg.Next, cfg.Anew}
 	var m started
 	if err := s.ask(ctx, frameStart, first.write, frameStarted, m.read); err != nil {
 		return nil, err

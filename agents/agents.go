@@ -136,6 +136,9 @@ func (a *Agent) run(ctx context.Context, s *engine.Session, inputs []journal.Inp
 	if err != nil {
 		r.out.Status, r.out.Reason = engine.Failed, err.Error()
 	}
+	if r.out.Status == engine.Failed && ctx.Err() != nil && s.Err() == nil {
+		r.out.Status, r.out.Reason, r.out.Model, err = engine.Cancelled, "cancelled", nil, nil
+	}
 	if r.out.Answer != nil && r.out.Status != engine.Done {
 		r.out.Answer = nil
 	}

@@ -36,10 +36,14 @@ func (s *stopping) Append(ctx context.Context, events []journal.Event, sync bool
 }
 
 // invoicesOver builds the invoices example over a store.
-func invoicesOver(t *testing.T, state string, store journal.Store) *agents.Agent {
+func invoicesOver(t *testing.T, state string, store journal.Store, watch ...func(journal.Event)) *agents.Agent {
 	t.Helper()
 	p, problems := spec.Load(invoices, "")
-	a, more := agents.Build(t.Context(), p, agents.Options{State: state, Store: store, Approver: gate.ApproveAll{By: "--approve all"}})
+	o := agents.Options{State: state, Store: store, Approver: gate.ApproveAll{By: "--approve all"}}
+	for _, w := range watch {
+		o.Watch = w
+	}
+	a, more := agents.Build(t.Context(), p, o)
 	if problems = append(problems, more...); spec.Fatal(problems) {
 		t.Fatal(problems)
 	}
@@ -104,6 +108,49 @@ func TestTheInvoicesAreGoneOnWith(t *testing.T) {
 		replayed, err := invoicesOver(t, t.TempDir(), store).Replay(t.Context(), "r", nil)
 		if err != nil || len(replayed.Differences) > 0 || !replayed.Ended || replayed.Met != replayed.Events {
 			t.Fatalf("stopped at append %d: replayed %+v, %v", n, replayed, err)
+		}
+	}
+}
+
+// TestTheInvoicesAreGoneOnWithAfterTheyWereCancelled cancels the example after events all over its run, and goes on with it.
+func TestTheInvoicesAreGoneOnWithAfterTheyWereCancelled(t *testing.T) {
+	whole := journal.NewMemory()
+	if _, err := invoicesOver(t, t.TempDir(), whole).Run(t.Context(), agents.RunOptions{ID: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	want := happened(t, whole)
+	stride := 23
+	if testing.Short() {
+		stride = 53
+	}
+	for n := 1; ; n += stride {
+		store, state := journal.NewMemory(), t.TempDir()
+		ctx, cancel := context.WithCancel(t.Context())
+		left := n
+		r, err := invoicesOver(t, state, store, func(journal.Event) {
+			if left--; left == 0 {
+				cancel()
+			}
+		}).Run(ctx, agents.RunOptions{ID: "r"})
+		cancel()
+		if err != nil {
+			t.Fatalf("cancelled after event %d: %v", n, err)
+		}
+		if r.Status == engine.Done {
+			break
+		}
+		if r.Status != engine.Cancelled || r.Reason == "" {
+			t.Fatalf("cancelled after event %d: got %s (%s), want cancelled", n, r.Status, r.Reason)
+		}
+		if r, err = invoicesOver(t, state, store).Resume(t.Context(), engine.Again{Run: "r", By: "ap"}); err != nil {
+			t.Fatalf("cancelled after event %d: %v", n, err)
+		}
+		if got := happened(t, store); !slices.Equal(got, want) {
+			t.Fatalf("cancelled after event %d: got %v (%s), want %v", n, got, r.Status, want)
+		}
+		replayed, err := invoicesOver(t, t.TempDir(), store).Replay(t.Context(), "r", nil)
+		if err != nil || len(replayed.Differences) > 0 || !replayed.Ended || replayed.Met != replayed.Events {
+			t.Fatalf("cancelled after event %d: replayed %+v, %v", n, replayed, err)
 		}
 	}
 }

@@ -218,10 +218,12 @@ const (
 	Refused = "denied"
 	Budget  = "budget"
 	Waiting = "waiting"
+
+	Cancelled = "cancelled" // whoever ran it stopped it
 )
 
 // ExitCode returns the exit code of a command that ended in a status: 0 done, 1 failed, 3 denied, 4
-// budget, 5 waiting.
+// budget, 5 waiting, 130 cancelled.
 func ExitCode(status string) int {
 	switch status {
 	case Done:
@@ -232,6 +234,8 @@ func ExitCode(status string) int {
 		return 4
 	case Waiting:
 		return 5
+	case Cancelled:
+		return 130 // as shells have it of what an interrupt ends
 	}
 	return 1
 }
@@ -247,6 +251,8 @@ func StatusOf(s eval.Status) string {
 		return Budget
 	case eval.Waiting:
 		return Waiting
+	case eval.Cancelled:
+		return Cancelled
 	}
 	return Failed
 }

@@ -64,7 +64,8 @@ Exit codes:
   2  usage, or files with problems
   3  denied by a policy
   4  a budget is used up
-  5  waiting for approval`
+  5  waiting for approval
+  130  cancelled`
 
 func (c *command) root() *cobra.Command {
 	root := group("callgate", "Run agents, and decide each of their calls")

@@ -169,12 +169,18 @@ func (c *command) writeOpened(e journal.Event) error {
 func (c *command) timelineOptions(path, state string, host *spec.Host) console.Options {
 	o := console.Options{Look: console.LookOf(c.stdout, c.getenv), MayRead: c.mayRead(host)}
 	if state == "" {
-		o.Next = func(string) string {
+		o.Next = func(_, status string) string {
+			if status == journal.StatusCancelled {
+				return "callgate run " + word(path) + ", from its beginning; --state DIR keeps what was done"
+			}
 			return "callgate run " + word(path) + " --approve ask, at a terminal, or --approve all; --state DIR keeps what was done"
 		}
 		return o
 	}
-	o.Next = func(run string) string {
+	o.Next = func(run, status string) string {
+		if status == journal.StatusCancelled {
+			return "callgate runs resume " + run + " --state " + word(state)
+		}
 		return "callgate runs resume " + run + " --state " + word(state) + " --approve ask, at a terminal, or --approve all; callgate approvals list --state " +
 			word(state) + ", for others to answer"
 	}

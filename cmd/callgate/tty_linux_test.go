@@ -192,10 +192,10 @@ func TestInterrupt(t *testing.T) {
 	}
 	err = cmd.Wait()
 	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok || exit.ExitCode() != 1 {
-		t.Errorf("ended with %v, want exit code 1", err)
+	if !ok || exit.ExitCode() != 130 {
+		t.Errorf("ended with %v, want exit code 130", err)
 	}
-	if last.Type != journal.RunEnd || !strings.Contains(string(last.Payload), `cancelled"`) {
+	if last.Type != journal.RunEnd || !strings.Contains(string(last.Payload), `"status":"cancelled","exit":130`) {
 		t.Errorf("the last event is %s %s, want a run.end that was cancelled", last.Type, last.Payload)
 	}
 }

@@ -104,7 +104,7 @@ func stopped(e journal.Event, kind string) bool {
 		return err == nil && (end.Code == codeCancelled || end.Code == "limit.wall") && (kind != policies.KindProgram || end.Looks == 0)
 	case journal.RunEnd:
 		end, err := journal.Decode[journal.RunEnded](e)
-		return err == nil && end.Status == journal.StatusFailed
+		return err == nil && (end.Status == journal.StatusFailed || end.Status == journal.StatusCancelled)
 	}
 	return false
 }

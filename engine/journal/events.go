@@ -236,7 +236,7 @@ type FloorRaised struct {
 	Why   string        `json:"why"` // and how to avoid it; holds no data
 }
 
-// The statuses of a run. One that waits may be resumed; it then has events after its [RunEnd].
+// The statuses of a run. One that waits, or was cancelled, may be resumed; it then has events after its [RunEnd].
 const (
 	StatusRunning = "running" // it has no RunEnd yet
 	StatusDone    = "done"
@@ -244,6 +244,8 @@ const (
 	StatusDenied  = "denied"
 	StatusBudget  = "budget"
 	StatusWaiting = "waiting"
+
+	StatusCancelled = "cancelled" // whoever ran it stopped it
 
 	statusUnknown = "unknown"
 )
@@ -256,3 +258,6 @@ type RunEnded struct {
 	Reason string         `json:"reason,omitempty"` // in words, without data: it has no label
 	Counts map[string]int `json:"counts"`           // calls allowed, denied, asked
 }
+
+// GoesOn reports whether a run that ended so may be gone on with.
+func (e RunEnded) GoesOn() bool { return e.Status == StatusWaiting || e.Status == StatusCancelled }

@@ -88,13 +88,13 @@ func Retrace(ctx context.Context, s Store, run string, how Retracing, o Options)
 	return r, header, err
 }
 
-// canGoOn refuses to go on after the last event of a run that has ended and does not wait.
+// canGoOn refuses to go on after the last event of a run that has ended for good.
 func canGoOn(last Event) error {
 	if last.Type != RunEnd {
 		return nil
 	}
 	end, err := Decode[RunEnded](last)
-	if err == nil && end.Status != StatusWaiting {
+	if err == nil && !end.GoesOn() {
 		err = fmt.Errorf("journal: run %s: %w: %s", last.Run, ErrEnded, end.Status)
 	}
 	return err
@@ -102,7 +102,7 @@ func canGoOn(last Event) error {
 
 // Current returns the events of a run that count: where it was gone on with, what had only stopped it does not any more. That
 // is a call that waited for a person, from its decision on (or, if it had begun and its outcome was not known, from there on), and how its
-// program and the run ended because of it. With goesOn, that is so after its last event too: it is about to be gone on with.
+// program and the run ended because of it; and where the run was cancelled, that its last program and the calls under way ended so. With goesOn, that is so after its last event too: it is about to be gone on with.
 func Current(events []Event, goesOn bool) []Event {
 	kept, _ := current(events, goesOn)
 	return kept
@@ -133,6 +133,8 @@ func withoutStop(events []Event, begin int, given map[string][]Event) []Event {
 	if n := len(events); n > begin && events[n-1].Type == ProgramEnd {
 		if end, err := Decode[ProgramEnded](events[n-1]); err == nil && end.Status == StatusWaiting {
 			events = events[:n-1]
+		} else if err == nil && end.Code == StatusCancelled {
+			events = withoutCancelled(events[:n-1], begin)
 		}
 	}
 	waits := map[string]int{} // by call: index of the last answer that was none
@@ -163,6 +165,27 @@ func withoutStop(events []Event, begin int, given map[string][]Event) []Event {
 		if e.Type == Approved {
 			given[e.Call] = append(given[e.Call], e)
 		}
+	}
+	return kept
+}
+
+// withoutCancelled takes what came of calls that were broken off with their program, the last one, out of the events of a run: they have
+// begun, and whether they had their effect is not known.
+func withoutCancelled(events []Event, begin int) []Event {
+	for i := len(events) - 1; i > begin; i-- {
+		if events[i].Type == TurnStart {
+			begin = i
+			break
+		}
+	}
+	kept := slices.Clip(events[:begin])
+	for _, e := range events[begin:] {
+		if e.Type == CallResult {
+			if ended, err := Decode[CallEnded](e); err == nil && ended.Code == StatusCancelled {
+				continue
+			}
+		}
+		kept = append(kept, e)
 	}
 	return kept
 }

@@ -129,7 +129,7 @@ func Resume(ctx context.Context, s Store, run string, o Options) (_ *Run, _ []Ev
 		if err != nil {
 			return nil, nil, err
 		}
-		if end.Status != StatusWaiting {
+		if !end.GoesOn() {
 			return nil, nil, fmt.Errorf("journal: run %s: %w: %s", run, ErrEnded, end.Status)
 		}
 	}

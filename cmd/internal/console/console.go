@@ -33,8 +33,8 @@ type Options struct {
 	// Since says, by call, since when it waited for the answers that are among the events, if that is not among them.
 	Since map[string]time.Time
 
-	// Next says, for a run that waits, what to type in order to go on with it; nil says nothing.
-	Next func(run string) string
+	// Next says, for a run that ended in a status with which it goes on, what to type for that; nil says nothing.
+	Next func(run, status string) string
 
 	// Show says, at the end of a run, what to type in order to see it again; nil says nothing.
 	Show func(run string) string

@@ -54,7 +54,7 @@ func (l *List) Line(r journal.RunInfo, calls []string) error {
 	switch r.Status {
 	case journal.StatusDone:
 		tone = good
-	case journal.StatusWaiting, journal.StatusRunning:
+	case journal.StatusWaiting, journal.StatusRunning, journal.StatusCancelled:
 		tone = wait
 	}
 	line := pad(l.look.line(r.ID, maxName), l.ids) + "  " + pad(began, width) + "  " +

@@ -20,7 +20,7 @@ func (t *Timeline) runEnded(e journal.Event, r journal.RunEnded) {
 	switch r.Status {
 	case journal.StatusDone:
 		tone = good
-	case journal.StatusWaiting:
+	case journal.StatusWaiting, journal.StatusCancelled:
 		tone = wait
 	}
 	n := r.Counts
@@ -54,8 +54,8 @@ func (t *Timeline) runEnded(e journal.Event, r journal.RunEnded) {
 		}
 		t.head(strong, "answer", text)
 	}
-	if r.Status == journal.StatusWaiting && t.opts.Next != nil {
-		t.head(strong, "go on", t.line(t.opts.Next(e.Run), 0))
+	if r.GoesOn() && t.opts.Next != nil {
+		t.head(strong, "go on", t.line(t.opts.Next(e.Run, r.Status), 0))
 	}
 	if t.opts.Show != nil {
 		t.head(strong, "again", t.line(t.opts.Show(e.Run), 0))

@@ -75,6 +75,9 @@ func try(ctx context.Context, t gate.Tier, pool *worker.Pool) tierReport {
 	}
 	defer p.Kill()
 	r.Can, r.Start, r.By = true, float64(time.Since(begin).Microseconds())/1000, p.Path()
+	if p.Runtime() != "" {
+		r.By += " under " + p.Runtime()
+	}
 	achieved := p.Achieved()
 	for _, m := range confine.All {
 		switch {

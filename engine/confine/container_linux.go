@@ -16,17 +16,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runtimes are those of OCI containers that can be used, the best first.
-var runtimes = []string{"runc", "crun"}
+// runtimes are those of OCI containers that can be used, the best first: runsc is a kernel of its own between the child and the
+// host's.
+var runtimes = []string{gVisor, "runc", crun}
 
-// FindRuntime returns the path of an OCI runtime, or what is missing.
-func FindRuntime() (string, error) {
+const (
+	gVisor = "runsc"
+	crun   = "crun"
+)
+
+// Runtimes returns the paths of the OCI runtimes that there are, the best first, or what is missing.
+func Runtimes() (paths []string, err error) {
 	for _, name := range runtimes {
 		if path, err := exec.LookPath(name); err == nil {
-			return filepath.Abs(path)
+			if path, err = filepath.Abs(path); err == nil {
+				paths = append(paths, path)
+			}
 		}
 	}
-	return "", &MissingError{Container, "needs runc or crun in the PATH: on Debian, apt-get install runc"}
+	if len(paths) > 0 {
+		return paths, nil
+	}
+	return nil, &MissingError{Container, "needs runsc, runc or crun in the PATH: on Debian, apt-get install runc"}
+}
+
+// within returns the budget of all the processes of a container whose child has the budget b: gVisor's kernel is some of them.
+func within(b Budget, runtime string) Budget {
+	if filepath.Base(runtime) == gVisor {
+		b.Memory, b.Threads = b.Memory+128<<20, 4*b.Threads+64
+	}
+	return b
 }
 
 // launching is the first argument of a child that becomes a container.
@@ -87,13 +106,27 @@ func Launch(args []string) error {
 			return fmt.Errorf("confine: container: %w", err)
 		}
 	}
-	command := []string{filepath.Base(oci), "--root", dir + "/state", "run", "--bundle", dir + "/bundle", "--preserve-fds", "1"}
-	if filepath.Base(oci) == "crun" {
+	command := []string{filepath.Base(oci), "--root", dir + "/state"}
+	run := []string{"run", "--bundle", dir + "/bundle"}
+	switch command[0] {
+	case gVisor:
+		// What it runs has of this process's files only the standard ones: the socket is one of these. It is nobody but the one user
+		// that there is here.
+		command = append(command, "--network=none", "--ignore-cgroups", "--rootless")
+		if err := unix.Dup3(socketFD, 0, 0); err != nil {
+			return fmt.Errorf("confine: container: %w", err)
+		}
+		unix.Close(socketFD)
+	case crun:
 		// It wants a single hierarchy of cgroups, which in a namespace can be had.
 		unix.Mount("cgroup", "/sys/fs/cgroup", "cgroup2", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-		command = append([]string{command[0], "--cgroup-manager=disabled"}, command[1:]...)
+		command = append(command, "--cgroup-manager=disabled")
+		fallthrough
+	default:
+		run = append(run, "--preserve-fds", "1")
 	}
-	return fmt.Errorf("confine: container: %s: %w", oci, syscall.Exec(oci, append(command, "worker"), []string{"XDG_RUNTIME_DIR=" + dir, "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}))
+	command = append(append(command, run...), "worker")
+	return fmt.Errorf("confine: container: %s: %w", oci, syscall.Exec(oci, command, []string{"XDG_RUNTIME_DIR=" + dir, "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}))
 }
 
 // bundle is the configuration of the container.

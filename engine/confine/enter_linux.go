@@ -28,7 +28,12 @@ func Enter(args []string) (*os.File, []Mechanism, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if t, err := unix.GetsockoptInt(socketFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_STREAM {
+	if isSocket(0) && !isSocket(socketFD) { // a runtime that hands on no other files
+		if err := errors.Join(unix.Dup3(0, socketFD, unix.O_CLOEXEC), unix.Dup3(1, 0, 0)); err != nil {
+			return nil, nil, fmt.Errorf("confine: %w", err)
+		}
+	}
+	if !isSocket(socketFD) {
 		return nil, nil, errors.New("confine: there is no socket to a supervisor: this program is started by callgate, not by hand")
 	}
 	if !slices.Contains(without, Hosts) {
@@ -59,6 +64,12 @@ func Enter(args []string) (*os.File, []Mechanism, error) {
 		}
 	}
 	return os.NewFile(socketFD, "supervisor"), achieved, nil
+}
+
+// isSocket reports whether a file is the kind of socket that children have.
+func isSocket(fd int) bool {
+	t, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	return err == nil && t == unix.SOCK_STREAM
 }
 
 // errAbsent is what a step returns that the machine does not have.
@@ -161,7 +172,11 @@ func setLimits(b Budget, shared bool) error {
 			return err
 		}
 		n = min(n, now.Max)
-		if err := unix.Setrlimit(which, &unix.Rlimit{Cur: n, Max: n}); err != nil {
+		err := unix.Setrlimit(which, &unix.Rlimit{Cur: n, Max: n})
+		if errors.Is(err, unix.EPERM) && which == unix.RLIMIT_MSGQUEUE { // gVisor has no queues to limit
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -25,10 +25,10 @@ func Enter([]string) (*os.File, []Mechanism, error) {
 	return nil, nil, err
 }
 
-// FindRuntime returns an error: this system cannot run containers.
-func FindRuntime() (string, error) {
+// Runtimes returns an error: this system cannot run containers.
+func Runtimes() ([]string, error) {
 	_, err := Start(Options{})
-	return "", err
+	return nil, err
 }
 
 // Launch returns an error: this system cannot run containers.

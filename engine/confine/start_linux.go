@@ -148,7 +148,7 @@ func start(o Options, exe *os.File) (*Child, error) {
 	}
 	cmd.Args = o.plan()
 	if !slices.Contains(o.Without, Cgroup) {
-		c.group = newGroup(o.Budget.withDefaults())
+		c.group = newGroup(within(o.Budget.withDefaults(), o.Runtime))
 	}
 	if o.Runtime != "" {
 		c.Achieved = append(c.Achieved, Container)

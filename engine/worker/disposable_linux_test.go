@@ -76,6 +76,28 @@ func children(t *testing.T, of int) (pids []int) {
 	return pids
 }
 
+// hold returns files that stand for the processes that a process and its children have started, and their children.
+func hold(t *testing.T, of int) (fds []int) {
+	t.Helper()
+	for _, pid := range children(t, of) {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			t.Cleanup(func() { unix.Close(fd) })
+			fds = append(append(fds, fd), hold(t, pid)...)
+		}
+	}
+	return fds
+}
+
+// gone waits for the end of processes.
+func gone(t *testing.T, fds []int) {
+	t.Helper()
+	for _, fd := range fds {
+		if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 30_000); n != 1 {
+			t.Errorf("a process is left: %v", err)
+		}
+	}
+}
+
 // cgroups are those that a process has made.
 func cgroups(t *testing.T, pid int) (dirs []string) {
 	t.Helper()
@@ -134,18 +156,29 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-const supervising = "CALLGATE_TEST_SUPERVISOR"
+// The variables that make another process of this test binary a supervisor: the executable of its workers, and that they are containers.
+const (
+	supervising    = "CALLGATE_TEST_SUPERVISOR"
+	supervisingOCI = "CALLGATE_TEST_SUPERVISOR_OCI"
+)
 
 // TestSupervisor is a supervisor that will be killed: it has workers at work and workers that wait.
 func TestSupervisor(t *testing.T) {
 	if os.Getenv(supervising) == "" {
 		t.Skip("runs in a process that TestAKilledSupervisor starts")
 	}
-	pool := &Pool{Size: 2}
+	pool := &Pool{Size: 2, Options: ProcessOptions{Path: os.Getenv(supervising), OCI: os.Getenv(supervisingOCI) != ""}}
 	if err := pool.Fill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s := newSession(t, newWorld())
+	p, err := StartProcess(t.Context(), pool.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Open(t.Context(), Config{Config: eval.Config{Host: newWorld(), Tools: worldTools}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	fmt.Printf("READY\n")
 	s.Exec(t.Context(), "t.star", "while True: pass", low, eval.Past{})
 	select {}
@@ -153,13 +186,22 @@ func TestSupervisor(t *testing.T) {
 
 // TestAKilledSupervisor kills one in the middle of everything. Nothing of it stays.
 func TestAKilledSupervisor(t *testing.T) {
-	self(t, ProcessOptions{}).Kill() // or skip
+	t.Run("process", func(t *testing.T) { killedSupervisor(t, ProcessOptions{}) })
+	t.Run("container", func(t *testing.T) { killedSupervisor(t, ProcessOptions{OCI: true}) })
+}
+
+func killedSupervisor(t *testing.T, o ProcessOptions) {
+	p := self(t, o) // or skip
+	p.Kill()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, "-test.run=^TestSupervisor$", "-test.count=1")
-	cmd.Env = append(os.Environ(), supervising+"=1")
+	cmd.Env = append(os.Environ(), supervising+"="+p.Path())
+	if o.OCI {
+		cmd.Env = append(cmd.Env, supervisingOCI+"=1")
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -177,26 +219,21 @@ func TestAKilledSupervisor(t *testing.T) {
 			break
 		}
 	}
-	workers := children(t, cmd.Process.Pid)
-	if len(workers) < 3 {
+	if workers := children(t, cmd.Process.Pid); len(workers) < 3 {
 		t.Fatalf("%d workers, want 3", len(workers))
 	}
-	var waits []int
-	for _, pid := range append(workers, sweeperOf(t, cmd.Process.Pid)...) {
+	all := hold(t, cmd.Process.Pid)
+	for _, pid := range sweeperOf(t, cmd.Process.Pid) {
 		fd, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer unix.Close(fd)
-		waits = append(waits, fd)
+		all = append(all, fd)
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	for _, fd := range waits {
-		if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 30_000); n != 1 {
-			t.Errorf("a process is left: %v", err)
-		}
-	}
+	gone(t, all)
 	if dirs := cgroups(t, cmd.Process.Pid); len(dirs) > 0 {
 		t.Errorf("cgroups are left: %v", dirs)
 	}

@@ -42,6 +42,7 @@ func Main(args []string) int {
 // Process is a worker process that has said hello and has no session yet. It is for one session.
 type Process struct {
 	path     string
+	runtime  string
 	child    *confine.Child
 	c        *conn
 	achieved []confine.Mechanism
@@ -51,7 +52,8 @@ type Process struct {
 // is enough for default limits.
 type ProcessOptions struct {
 	Path    string              // of the executable; "": that of Executable
-	OCI     bool                // in a container, under the runtime that confine.FindRuntime finds
+	OCI     bool                // in a container
+	Runtime string              // of the container, its path; "": the first of confine.Runtimes
 	Budget  confine.Budget      // of the process, from outside
 	Without []confine.Mechanism // left out, by tests and doctor
 }
@@ -89,18 +91,21 @@ func StartProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
 			return nil, err
 		}
 	}
-	oci := ""
-	if o.OCI {
-		var err error
-		if oci, err = confine.FindRuntime(); err != nil {
+	switch {
+	case !o.OCI:
+		o.Runtime = ""
+	case o.Runtime == "":
+		found, err := confine.Runtimes()
+		if err != nil {
 			return nil, fmt.Errorf("worker: %w", err)
 		}
+		o.Runtime = found[0]
 	}
-	child, err := confine.Start(confine.Options{Path: o.Path, Name: Name, Budget: o.Budget, Runtime: oci, Without: o.Without})
+	child, err := confine.Start(confine.Options{Path: o.Path, Name: Name, Budget: o.Budget, Runtime: o.Runtime, Without: o.Without})
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{path: o.Path, child: child, c: newConn(child.Socket)}
+	p := &Process{path: o.Path, runtime: o.Runtime, child: child, c: newConn(child.Socket)}
 	kill := time.AfterFunc(patience, child.Kill)
 	defer kill.Stop()
 	defer context.AfterFunc(ctx, child.Kill)()
@@ -123,7 +128,7 @@ func StartProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
 		} else {
 			hint := ""
 			if o.OCI {
-				hint = "; a container needs an executable built with CGO_ENABLED=0, as callgate-worker beside callgate is"
+				hint = fmt.Sprintf("; it was to run under %s: a container needs an executable built with CGO_ENABLED=0, as callgate-worker beside callgate is, and a runtime that works", o.Runtime)
 			}
 			return nil, fmt.Errorf("worker: %s ended before it said hello: %s%s", o.Path, how, hint)
 		}
@@ -152,6 +157,9 @@ func (p *Process) Kill() { p.child.Kill() }
 
 // Path returns the executable that the process runs.
 func (p *Process) Path() string { return p.path }
+
+// Runtime returns the OCI runtime that the process runs under; "" if there is none.
+func (p *Process) Runtime() string { return p.runtime }
 
 // Pid returns the process's id, as its supervisor sees it.
 func (p *Process) Pid() int { return p.child.Pid() }

@@ -25,7 +25,7 @@ func self(t testing.TB, o ProcessOptions) *Process {
 		o.Path = path
 	}
 	if o.OCI {
-		if _, err := confine.FindRuntime(); err != nil {
+		if _, err := confine.Runtimes(); err != nil {
 			t.Skip(err)
 		}
 		o.Path = built(t)
@@ -73,11 +73,17 @@ func built(t testing.TB) string {
 
 func TestAProcessRunsPrograms(t *testing.T) { runsPrograms(t, ProcessOptions{}) }
 
-// TestAContainerRunsPrograms does so under an OCI runtime. Nothing of it is left.
+// TestAContainerRunsPrograms does so under each OCI runtime. Nothing of it is left.
 func TestAContainerRunsPrograms(t *testing.T) {
-	runsPrograms(t, ProcessOptions{OCI: true})
-	if left := children(t, os.Getpid()); len(left) > 0 {
-		t.Errorf("processes are left: %v", left)
+	for _, name := range []string{"runsc", "runc", "crun"} {
+		t.Run(name, func(t *testing.T) {
+			path, err := exec.LookPath(name)
+			if err != nil {
+				t.Skip(err)
+			}
+			runsPrograms(t, ProcessOptions{OCI: true, Runtime: path})
+			gone(t, hold(t, os.Getpid()))
+		})
 	}
 }
 
@@ -92,11 +98,13 @@ func runsPrograms(t *testing.T, o ProcessOptions) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	mine := hold(t, p.Pid())
 	out, err := s.Exec(t.Context(), "a.star", "x = recv()\nprint(x)\nprint([i * i for i in range(100000)][-1])", low, eval.Past{})
 	if err != nil || out.Status != eval.OK || len(out.Prints) != 2 || out.Prints[1].Text != "9999800001\n" {
 		t.Errorf("got %+v, %v", out, err)
 	}
 	s.Close()
+	gone(t, mine)
 	out, err = s.Exec(t.Context(), "a.star", "x = 1", low, eval.Past{})
 	if err != nil || out.Err == nil || out.Err.Code != codeWorker {
 		t.Errorf("after its end: got %+v, %v", out, err)

@@ -36,12 +36,6 @@ import (
 	"callgate/spec"
 )
 
-// defaultTurns is how many programs a model writes at most, unless the agent says otherwise.
-const defaultTurns = 10
-
-// sameFailure is how often a model may write the same failing program before the run ends.
-const sameFailure = 3
-
 // RunOptions are what one run is given.
 type RunOptions struct {
 	ID     string            // of the run; "": made up
@@ -65,6 +59,7 @@ type Result struct {
 	Waiting []gate.Question // what nobody has answered, if the status is waiting
 	Counts  gate.Counts
 	Last    eval.Outcome // of the last program
+	Spent   model.Spent  // by all models of the run
 	Model   error        // why the model did not answer, such as a [*model.RecordingError]
 }
 
@@ -88,7 +83,8 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 	if a.model != nil {
 		shown = own.Join(task.Label)
 	}
-	e, err := a.engine()
+	purse := a.purse(ctx)
+	e, err := a.engine(purse)
 	if err != nil {
 		return Result{}, err
 	}
@@ -96,7 +92,7 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return a.run(ctx, s, inputs, own, o.inspect)
+	return a.run(ctx, s, purse, inputs, own, o.inspect)
 }
 
 // own is the label of what the agent's file says.
@@ -104,7 +100,7 @@ func (a *Agent) own() label.Label {
 	return label.New(label.User, label.Public(), nil, label.Source{Tool: "agent", Of: a.Spec.Meta.Name})
 }
 
-func (a *Agent) engine() (*engine.Engine, error) {
+func (a *Agent) engine(purse *model.Purse) (*engine.Engine, error) {
 	isolation := a.opts.Isolation
 	if a.Spec.Isolation != "" {
 		least, err := gate.ParseTier(a.Spec.Isolation)
@@ -118,20 +114,22 @@ func (a *Agent) engine() (*engine.Engine, error) {
 		Agent:     a.Spec.Meta.Name, Digest: a.Spec.Digest, Mode: a.Spec.Mode, Principal: a.principal, From: a.opts.From,
 		Tools: a.tools, Known: a.known, PDP: a.decider(), Store: a.opts.Store, Approver: a.opts.Approver, Clock: a.opts.Clock,
 		Limits: Limits(a.Spec.Limits), Meter: Meter(a.Spec), Reveal: a.Spec.Observe == "reveal" || a.Spec.Observe == "policy",
-		Watch: a.opts.Watch,
+		Watch: a.opts.Watch, Spent: func(s journal.Spent) { purse.Charge(spentOf(s)) },
 	})
 }
 
 // run takes a session from its beginning to its end.
-func (a *Agent) run(ctx context.Context, s *engine.Session, inputs []journal.Input, own label.Label, inspect func(*engine.Session)) (Result, error) {
+func (a *Agent) run(ctx context.Context, s *engine.Session, purse *model.Purse, inputs []journal.Input, own label.Label, inspect func(*engine.Session)) (Result, error) {
 	defer s.Close() // what was not given up by its end expires
-	r := &run{agent: a, session: s, out: Result{Run: s.ID()}}
+	r := &run{agent: a, session: s, purse: purse, out: Result{Run: s.ID()}}
+	ctx = model.WithPurse(ctx, purse)
 	var err error
 	if a.model == nil {
 		err = r.program(ctx, own)
 	} else {
 		err = r.loop(ctx, inputs)
 	}
+	r.out.Spent = purse.Spent()
 	r.out.Counts, r.out.Waiting = s.Gate().Counts(), s.Gate().Waiting()
 	if err != nil {
 		r.out.Status, r.out.Reason = engine.Failed, err.Error()
@@ -207,6 +205,7 @@ func (a *Agent) inputs(o RunOptions) (out []journal.Input, task value.Value, err
 type run struct {
 	agent   *Agent
 	session *engine.Session
+	purse   *model.Purse
 	out     Result
 }
 
@@ -241,77 +240,6 @@ func (r *run) ended(out eval.Outcome) {
 		r.out.Answer = out.Answer
 	}
 }
-
-// loop lets the model write programs until one answers.
-func (r *run) loop(ctx context.Context, inputs []journal.Input) error {
-	a := r.agent
-	task := ""
-	for _, in := range inputs {
-		if in.Name == "task" {
-			task = in.Value.Str
-		}
-	}
-	request := model.Request{System: a.prompt(), Messages: []model.Message{{Role: model.User, Text: firstMessage(task, inputs)}}}
-	turns := a.Spec.Limits.Turns
-	if turns <= 0 {
-		turns = defaultTurns
-	}
-	failures := map[string]int{}
-	for turn := 1; turn <= turns; turn++ {
-		author := r.session.Gate().Context().WithSources(label.Source{Tool: "model", Of: fmt.Sprintf("turn %d", turn)})
-		reply, err := r.session.Reply(ctx, author, func(ctx context.Context) (journal.ModelReplied, error) {
-			reply, err := a.model.Generate(ctx, request)
-			return journal.ModelReplied{Provider: a.model.Provider(), Model: a.model.Name(), Text: reply.Text, Tokens: reply.Tokens}, err
-		})
-		if err != nil {
-			if cannot := r.session.Err(); cannot != nil {
-				return err
-			}
-			r.out.Status, r.out.Reason, r.out.Model = engine.Failed, err.Error(), err
-			return nil
-		}
-		text, ok := programIn(reply.Text)
-		request.Messages = append(request.Messages, model.Message{Role: model.Assistant, Text: reply.Text})
-		if !ok {
-			request.Messages = append(request.Messages, model.Message{Role: model.User, Text: "There was no program in the reply. Answer with one fenced block of Starlark; end with done(value)."})
-			r.out.Status, r.out.Reason = engine.Failed, "the model's reply held no program"
-			continue
-		}
-		out, err := r.session.Exec(ctx, engine.Program{File: fileOf(turn), Text: text, Author: author})
-		if err != nil {
-			return err
-		}
-		r.ended(out)
-		switch out.Status {
-		case eval.Answered, eval.Waiting, eval.Cancelled, eval.Crashed:
-			return nil
-		case eval.OK:
-		default:
-			failures[text]++
-			if failures[text] == sameFailure {
-				r.out.Reason = fmt.Sprintf("the model wrote the same failing program %d times: %s", sameFailure, r.out.Reason)
-				return nil
-			}
-		}
-		feedback, err := r.feedback(ctx, turn, text, out)
-		if err != nil {
-			if refused, ok := errors.AsType[*eval.CallError](err); ok && refused.Wait {
-				r.out.Status, r.out.Reason = engine.Waiting, refused.Code
-				return nil
-			}
-			return err
-		}
-		request.Messages = append(request.Messages, model.Message{Role: model.User, Text: feedback})
-	}
-	if r.out.Status == engine.Done {
-		r.out.Status = engine.Budget
-		r.out.Reason = fmt.Sprintf("%d turns used up without done(…)", turns)
-	}
-	return nil
-}
-
-// fileOf names the program of a turn.
-func fileOf(turn int) string { return fmt.Sprintf("turn%d.star", turn) }
 
 // syntaxProblems are the errors of a program's text as problems of a file.
 func syntaxProblems(file string, err error) []spec.Problem {

@@ -39,6 +39,12 @@ type Options struct {
 	// package std.
 	Tools []*builtins.Tool
 
+	// Model writes the programs in place of the one that the agent's file names. nil: that one.
+	Model model.Model
+
+	// Progress is called while a model's reply arrives, which a person may want to see. What has arrived is a text of the label. nil: nobody is told.
+	Progress func(Progress)
+
 	// Isolation is where programs run. The least that an agent's file asks for is added to it.
 	Isolation engine.Isolation
 
@@ -263,6 +269,10 @@ func (a *Agent) author() []spec.Problem {
 		return a.checkProgram()
 	}
 	m := a.Spec.Model
+	if a.opts.Model != nil {
+		a.model = a.opts.Model
+		return nil
+	}
 	if m.Provider != "recorded" {
 		return []spec.Problem{{Pos: m.Pos, Text: fmt.Sprintf("model provider %q cannot be used yet", m.Provider), Hint: "provider: recorded plays a transcript; a program needs no model"}}
 	}

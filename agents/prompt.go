@@ -11,8 +11,8 @@ import (
 )
 
 // dialect teaches the language to a model that knows Python: only what differs, and what a program is for.
-var dialect = `You act by writing programs in a small Python. Answer with one fenced block per turn; it runs at once, and names that
-it binds stay for later turns. There is no input but the tools below and the inputs by name: no files, network, clock or chance.
+var dialect = `A program runs at once, and names that it binds stay for later turns. There is no input but the tools below and the
+inputs by name: no files, network, clock or chance.
 
 - import has ` + strings.Join(syntax.Modules, ", ") + `.
 - There are no with, yield, async, and no classes but @dataclass (values do not change), constants and built-in errors: use
@@ -34,6 +34,7 @@ func (a *Agent) prompt() string {
 	if s := strings.TrimSpace(a.Spec.Instructions); s != "" {
 		b.WriteString(s + "\n\n")
 	}
+	b.WriteString("You act by writing programs in a small Python. " + wanted(a.style()) + "\n")
 	b.WriteString(dialect)
 	b.WriteString("\nTools:\n")
 	for _, t := range a.tools.All() {
@@ -166,30 +167,4 @@ func firstMessage(task string, inputs []journal.Input) string {
 		b.WriteString("Begin.\n")
 	}
 	return b.String()
-}
-
-// programIn returns the program in a model's reply: the fenced blocks that are marked as Starlark or Python, or
-// not marked, one after the other.
-func programIn(reply string) (string, bool) {
-	var out []string
-	fence, keep, found := "", false, false
-	for line := range strings.SplitSeq(reply, "\n") {
-		t := strings.TrimLeft(line, " ")
-		marks := t[:len(t)-len(strings.TrimLeft(t, "`"))]
-		switch {
-		case fence == "" && len(marks) >= 3:
-			fence = marks
-			switch strings.TrimSpace(t[len(marks):]) {
-			case "", "starlark", "python", "py", "star":
-				keep, found = true, true
-			default:
-				keep = false
-			}
-		case fence != "" && strings.TrimSpace(line) == fence:
-			fence = ""
-		case fence != "" && keep:
-			out = append(out, line)
-		}
-	}
-	return strings.Join(out, "\n") + "\n", found
 }

@@ -12,7 +12,8 @@ import (
 // [engine.Engine.Resume], whose errors are those of Resume. The run's model and its inputs are those that it began with; replies of the model that are recorded are not
 // asked for again.
 func (a *Agent) Resume(ctx context.Context, again engine.Again) (Result, error) {
-	e, err := a.engine()
+	purse := a.purse(ctx)
+	e, err := a.engine(purse)
 	if err != nil {
 		return Result{}, err
 	}
@@ -20,7 +21,7 @@ func (a *Agent) Resume(ctx context.Context, again engine.Again) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	return a.run(ctx, s, s.Inputs(), a.own(), nil)
+	return a.run(ctx, s, purse, s.Inputs(), a.own(), nil)
 }
 
 // Replayed is what came of going over a run again without any effect.
@@ -36,7 +37,8 @@ type Replayed struct {
 // it could not be gone over.
 func (a *Agent) Replay(ctx context.Context, run string, secret map[string]string) (Replayed, error) {
 	out := Replayed{Run: run, Differences: []journal.Difference{}}
-	e, err := a.engine()
+	purse := a.purse(ctx)
+	e, err := a.engine(purse)
 	if err != nil {
 		return out, err
 	}
@@ -44,7 +46,7 @@ func (a *Agent) Replay(ctx context.Context, run string, secret map[string]string
 	if err != nil {
 		return out, err
 	}
-	_, err = a.run(ctx, s, s.Inputs(), a.own(), nil)
+	_, err = a.run(ctx, s, purse, s.Inputs(), a.own(), nil)
 	out.Ended = err == nil
 	var differences []journal.Difference
 	out.Met, out.Events, differences = s.Compared()

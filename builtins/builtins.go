@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"callgate/engine/label"
@@ -144,6 +145,31 @@ type Invocation struct {
 	Args map[string]any // plain data, as value.Value.Plain gives it; absent optional arguments are absent
 	Key  string         // idempotency key: the same in every try of the same call
 	Now  time.Time      // the time of the decision
+
+	mu    sync.Mutex
+	spent Spent
+}
+
+// Spent is what language models used that a tool asked.
+type Spent struct {
+	In, Out, Cached int64 // tokens; those from a cache are among those in
+	Cost            int64 // in billionths of the unit of prices
+	Calls           int   // how often one was asked
+}
+
+// Spend adds to what models used that the tool asked, for the journal: a run that is gone over again is charged as it was.
+func (in *Invocation) Spend(s Spent) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	t := &in.spent
+	*t = Spent{t.In + s.In, t.Out + s.Out, t.Cached + s.Cached, t.Cost + s.Cost, t.Calls + s.Calls}
+}
+
+// Spent returns what the tool has said of it by now.
+func (in *Invocation) Spent() Spent {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.spent
 }
 
 // Arg returns an argument of one type, or its zero value if it is absent.

@@ -45,6 +45,9 @@ type Config struct {
 
 	Isolation Isolation // where programs run; the zero Isolation is here
 
+	// Spent is called with what models used that a tool asked, where its call is recorded and not made again. nil: nobody counts it.
+	Spent func(journal.Spent)
+
 	// Watch is called with every event of every run, in order, once it is stored.
 	Watch func(journal.Event)
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -105,7 +104,7 @@ func (e *Engine) Resume(ctx context.Context, a Again) (_ *Session, err error) {
 
 // accept finds out what has changed since the run began, and whether that may be.
 func (e *Engine) accept(run *journal.Run, was journal.RunStarted, a Again) error {
-	if was.Schemas == nil {
+	if was.Schemas == nil && len(was.Tools) > 0 {
 		return fmt.Errorf("engine: run %s was begun by a version that did not record what is needed to go on with it: run it anew", a.Run)
 	}
 	if was.Language != eval.Language {
@@ -234,6 +233,11 @@ func (s *Session) past() (eval.Past, error) {
 	return past, err
 }
 
+// EndedError says how a run that is gone over again ended in place of a reply of its model.
+type EndedError struct{ Status, Reason string }
+
+func (e *EndedError) Error() string { return e.Reason }
+
 // Turn returns the program that is recorded as the next turn, if the run is gone over again and has it. Its text is there unless it is secret.
 func (s *Session) Turn() (t journal.TurnStarted, ok bool, err error) {
 	e, ok := s.run.Next("", 0)
@@ -248,7 +252,7 @@ func (s *Session) Turn() (t journal.TurnStarted, ok bool, err error) {
 }
 
 // Reply returns what the model answers that was shown what has the label: what is recorded, if the run is gone over again and has it, or else what
-// generate returns, which is recorded. The error is generate's unless [Session.Err] says that the run cannot go on.
+// generate returns, which is recorded. The error is generate's, or where that had failed an [*EndedError], unless [Session.Err] says that the run cannot go on.
 func (s *Session) Reply(ctx context.Context, shown label.Label, generate func(context.Context) (journal.ModelReplied, error)) (journal.ModelReplied, error) {
 	var r journal.ModelReplied
 	var err error
@@ -264,7 +268,7 @@ func (s *Session) Reply(ctx context.Context, shown label.Label, generate func(co
 		}
 	case past && e.Type == journal.RunEnd:
 		end, err := journal.Decode[journal.RunEnded](e) // it did not answer then
-		return r, cmp.Or(err, errors.New(end.Reason))
+		return r, cmp.Or(err, error(&EndedError{end.Status, end.Reason}))
 	default:
 		if err := s.run.GoLive(); err != nil {
 			return r, fmt.Errorf("engine: %w", err)

@@ -82,6 +82,7 @@ func (e *Engine) session(ctx context.Context, run *journal.Run, revision string,
 		Session:   policies.Session{ID: run.ID(), Run: run.ID(), Mode: e.cfg.Mode},
 		Tools:     e.cfg.Tools, Known: e.cfg.Known, PDP: e.cfg.PDP, Revision: revision, Journal: run, Approver: e.cfg.Approver,
 		Clock: e.cfg.Clock, Meter: meter, Typed: typed, Reveal: e.cfg.Reveal, CanHave: e.cfg.Isolation.canHave,
+		Spent: e.cfg.Spent,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)

@@ -70,9 +70,19 @@ func (f *file) agent(n *node) *Agent {
 			Provider:  m.get("provider").str(),
 			Name:      m.get("name").str(),
 			BaseURL:   m.get("baseURL").str(),
-			APIKey:    Secret{Env: m.get("apiKey").get("env").str(), File: f.resolve(m.get("apiKey").get("file")).Path},
+			Insecure:  m.get("insecure").truth(),
+			Key:       f.secret(m.get("key")),
+			Reply:     m.get("reply").str(),
+			MaxTokens: m.get("maxTokens").quantity(counts),
+			Timeout:   time.Duration(m.get("timeout").quantity(durations)),
 			Recording: f.existing(m.get("recording")).Path,
 			Pos:       m.pos,
+		}
+		if p := m.get("price"); p != nil {
+			a.Model.Price = &Price{
+				In: p.get("in").quantity(amounts), Out: p.get("out").quantity(amounts),
+				Cached: p.get("cached").quantity(amounts), Written: p.get("written").quantity(amounts),
+			}
 		}
 	}
 	switch {
@@ -93,6 +103,13 @@ func (f *file) agent(n *node) *Agent {
 		a.Inputs = append(a.Inputs, f.input(in, names))
 	}
 	return a
+}
+
+func (f *file) secret(n *node) (s Secret) {
+	if n != nil {
+		s = Secret{Env: n.get("env").str(), File: f.resolve(n.get("file")).Path, Keyring: n.get("keyring").str(), Pos: n.pos}
+	}
+	return s
 }
 
 func (f *file) input(n *node, names map[string]Position) Input {
@@ -131,6 +148,7 @@ func (f *file) limits(n *node) Limits {
 		Output: n.get("output").quantity(sizes),
 		Depth:  n.get("depth").integer32(counts),
 		Tokens: n.get("tokens").quantity(counts),
+		Money:  n.get("money").quantity(amounts),
 	}
 }
 
@@ -141,6 +159,10 @@ func (n *node) quantity(u unit) int64 {
 		return 0
 	case n.kind == intNode && u.number:
 		return max(0, n.i)
+	case (n.kind == intNode || n.kind == floatNode) && u.decimal:
+		if v, err := u.parse(n.text); err == nil {
+			return v
+		}
 	case n.kind == textNode:
 		if v, err := u.parse(n.text); err == nil {
 			return v

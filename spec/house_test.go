@@ -42,7 +42,8 @@ var theHouse = house{
 		{pkg: "engine/desk", may: "engine/gate engine/journal engine/label engine/value policies"},
 		{pkg: "engine", may: "builtins engine/confine engine/eval engine/gate engine/journal engine/label engine/syntax engine/value engine/worker policies"},
 
-		{pkg: "agents/model", may: "engine/label engine/value", doors: "github.com/sashabaranov/go-openai net net/http"},
+		{pkg: "agents/model", doors: "github.com/sashabaranov/go-openai github.com/zalando/go-keyring net net/http"},
+		{pkg: "agents/model/modeltest", may: "agents/model", doors: "net/http"},
 		// An agent is built from its files, so this room knows every tool and every engine.
 		{pkg: "agents", may: "agents/model builtins builtins/mcp builtins/script builtins/std engine engine/eval engine/gate engine/journal engine/label engine/syntax engine/value policies policies/cel policies/library policies/rego policies/root spec"},
 

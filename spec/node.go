@@ -294,6 +294,9 @@ func (n *node) str() string {
 	return n.text
 }
 
+// truth reports whether the node is true.
+func (n *node) truth() bool { return n != nil && n.kind == boolNode && n.b }
+
 // list returns the items of a list, or none.
 func (n *node) list() []*node {
 	if n == nil || n.kind != listNode {

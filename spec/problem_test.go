@@ -7,10 +7,10 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	known := []string{"mode", "model", "program", "apiKey", "baseURL", "hide-untrusted", "use", "mcp", "mail.send", "mail.search", "k", "tools", "toolsets"}
+	known := []string{"mode", "model", "program", "baseURL", "hide-untrusted", "use", "mcp", "mail.send", "mail.search", "k", "tools", "toolsets"}
 	for word, want := range map[string]string{
 		"modle": "model", "moed": "mode", "mode": "mode", "mod": "mode", "progam": "program",
-		"apikey": "apiKey", "api_key": "apiKey", "base-url": "baseURL", "hide_untrusted": "hide-untrusted", "hideUntrustd": "hide-untrusted",
+		"base-url": "baseURL", "hide_untrusted": "hide-untrusted", "hideUntrustd": "hide-untrusted",
 		"usee": "use", "mpc": "mcp", "mail.sned": "mail.send", "tool": "tools", "toolset": "toolsets",
 		"zebra": "", "": "", "x": "", "programmatically": "", "xyz": "",
 	} {

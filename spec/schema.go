@@ -117,6 +117,9 @@ func (s *shape) schema() object {
 	case boolForm:
 		return append(o, member{"type", "boolean"})
 	case quantityForm:
+		if s.unit.decimal {
+			return append(o, member{"type", "number"}, member{"exclusiveMinimum", 0}, member{"maximum", 999_999_999})
+		}
 		t := object{{"type", "string"}, {"pattern", s.unit.pattern}}
 		if s.unit.number {
 			return append(o, member{"anyOf", []any{object{{"type", "integer"}, {"minimum", 1}}, t}})

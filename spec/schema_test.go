@@ -66,6 +66,7 @@ var fitting = map[string][2]string{
 	patternLabel.String(): {"user/{ana}#pii", "internal/public"},
 	patternMail.String():  {"group:x", "requester"},
 	patternCall.String():  {"2.4", "3.o1"},
+	patternRing.String():  {"callgate/openai", "a b/c/d"},
 	patternTime.String():  {"2026-12-01T10:00:00Z", "2026-12-01T10:00:00.5+01:00"},
 }
 
@@ -90,7 +91,7 @@ func (sm sampler) sample(t *testing.T, s *shape, which int) any {
 	case boolForm:
 		return which == 0
 	case quantityForm:
-		return map[string][2]any{counts.want: {"5k", 7}, sizes.want: {"64KiB", 4096}, durations.want: {"30s", "1h30m"}}[s.unit.want][which]
+		return map[string][2]any{counts.want: {"5k", 7}, sizes.want: {"64KiB", 4096}, durations.want: {"30s", "1h30m"}, amounts.want: {0.25, 3}}[s.unit.want][which]
 	case listForm:
 		return []any{sm.sample(t, s.item, which)}
 	case freeForm:

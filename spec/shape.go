@@ -235,7 +235,11 @@ func (c *checker) quantity(n *node, s *shape, path string) {
 			c.problem(n.pos, path, "leave it out for the default", "got %d, want at least 1", n.i)
 		}
 		return
-	case n.kind == textNode:
+	case (n.kind == intNode || n.kind == floatNode) && s.unit.decimal:
+		if _, err := s.unit.parse(n.text); err == nil {
+			return
+		}
+	case n.kind == textNode && !s.unit.decimal:
 		if _, err := s.unit.parse(n.text); err == nil {
 			return
 		}
@@ -247,7 +251,7 @@ func (c *checker) quantity(n *node, s *shape, path string) {
 		case s.unit.want == counts.want:
 			hint = didYouMean(n.text, []string{m[1] + "k", m[1] + "M"})
 		}
-	case n.kind == intNode && n.i > 0:
+	case n.kind == intNode && n.i > 0 && !s.unit.decimal:
 		hint = fmt.Sprintf("did you mean %q?", n.text+"s")
 	}
 	c.problem(n.pos, path, hint, "got %s, want %s", n.describe(), s.wanted())

@@ -24,6 +24,7 @@ var (
 	patternAge   = regexp.MustCompile(`^age1[02-9ac-hj-np-z]{58}$`)
 	patternTag   = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 	patternURL   = regexp.MustCompile(`^https?://[^\s@/?#]+([/?#][^\s]*)?$`)
+	patternRing  = regexp.MustCompile(`^[^/\x00-\x1f\x7f]{1,128}/[^\x00-\x1f\x7f]{1,128}$`)
 	patternLabel = regexp.MustCompile(`^(untrusted|internal|user|system)(/(public|\{([^\s,{}#]+(,[^\s,{}#]+)*)?\}))?(#[a-z][a-z0-9_.-]*)*$`)
 	patternCall  = regexp.MustCompile(`^[0-9]+(\.[a-z]?[0-9]*)+$`)
 	patternTime  = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$`)
@@ -104,10 +105,11 @@ var useShape = &shape{form: caseForm, cases: []*shape{
 	}},
 }}
 
-var secretShape = &shape{form: mapForm, secret: true, want: "{env: NAME} or {file: PATH}", one: []string{"env", "file"},
+var secretShape = &shape{form: mapForm, secret: true, want: "{env: NAME}, {file: PATH} or {keyring: SERVICE/ACCOUNT}", one: []string{"env", "file", "keyring"},
 	keys: []key{
 		{name: "env", shape: &shape{form: textForm, secret: true, pattern: patternIdent, want: "the name of an environment variable", doc: "Name of the environment variable that holds it."}},
 		{name: "file", shape: &shape{form: textForm, secret: true, want: "a path", doc: "Path of the file that holds it, seen from this one."}},
+		{name: "keyring", shape: &shape{form: textForm, secret: true, pattern: patternRing, want: "SERVICE/ACCOUNT", doc: "Service and account under which the system's keyring holds it."}},
 	}}
 
 var agentShape = &shape{form: mapForm, one: []string{"model", "program"},
@@ -121,10 +123,20 @@ var agentShape = &shape{form: mapForm, one: []string{"model", "program"},
 			{name: "provider", required: true, shape: enum("Who serves the model.", "openai", "anthropic", "recorded")},
 			{name: "name", shape: text("The model's name.")},
 			{name: "baseURL", def: "the provider's", shape: &shape{form: textForm, pattern: patternURL, secret: true, want: "a URL that begins with https:// or http:// and holds no password", doc: "Where the model is served."}},
-			{name: "apiKey", shape: with(secretShape, "Where the key is; never the key.")},
+			{name: "insecure", def: "false", shape: yesNo("Whether baseURL may begin with http:// though the server is not on this machine: whoever is in between reads the key, and all that the model is shown.")},
+			{name: "key", def: "{env: OPENAI_API_KEY} or {env: ANTHROPIC_API_KEY} where baseURL is the provider's, else none", shape: with(secretShape, "Where the key is; never the key.")},
+			{name: "reply", def: "fenced", shape: enum("How the model writes a program: as a fenced block in its text, or as the argument of a call of a tool.", "fenced", "tool")},
+			{name: "maxTokens", def: "8192", shape: number(counts, "The most tokens of one reply. A program that is cut there is not run.")},
+			{name: "timeout", def: "10m", shape: number(durations, "How long the model may take for one reply, attempts that fail included.")},
+			{name: "price", def: "not known: limits.money cannot stand", shape: &shape{form: mapForm, doc: "What a million tokens cost, in the unit of limits.money.", keys: []key{
+				{name: "in", required: true, shape: number(amounts, "Tokens that the model reads.")},
+				{name: "out", required: true, shape: number(amounts, "Tokens that it writes.")},
+				{name: "cached", def: "as in", shape: number(amounts, "Tokens that it reads from the provider's cache.")},
+				{name: "written", def: "in and a quarter", shape: number(amounts, "Tokens that are put into the cache.")},
+			}}},
 			{name: "recording", shape: filePath("The transcript that is played.")},
 		}, when: []condition{
-			{key: "provider", is: []string{"recorded"}, wants: []string{"recording"}, bans: []string{"baseURL", "apiKey"}},
+			{key: "provider", is: []string{"recorded"}, wants: []string{"recording"}, bans: []string{"baseURL", "insecure", "key", "reply", "maxTokens", "timeout", "price"}},
 			{key: "provider", is: []string{"openai", "anthropic"}, wants: []string{"name"}, bans: []string{"recording"}},
 		}}},
 		{name: "program", shape: filePath("A Starlark file to run in place of a model.")},
@@ -153,7 +165,8 @@ var limitsShape = &shape{form: mapForm, keys: []key{
 	{name: "turns", def: "the engine's", shape: number(counts, "Programs in the run.")},
 	{name: "output", def: "the engine's", shape: number(sizes, "What one program may print.")},
 	{name: "depth", def: "the engine's", shape: number(counts, "Function calls within each other.")},
-	{name: "tokens", def: "the engine's", shape: number(counts, "Tokens of the model in the run, in and out.")},
+	{name: "tokens", def: "1M", shape: number(counts, "Tokens of all models of the run, in and out.")},
+	{name: "money", def: "any", shape: number(amounts, "What the models of the run may cost, in the unit of model.price.")},
 }}
 
 var matchShape = &shape{form: mapForm, keys: []key{

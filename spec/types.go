@@ -69,16 +69,29 @@ type Agent struct {
 type Model struct {
 	Provider  string // openai, anthropic, recorded
 	Name      string
-	BaseURL   string
-	APIKey    Secret
-	Recording string // path of the transcript, resolved, for recorded
+	BaseURL   string // "": the provider's own
+	Insecure  bool   // BaseURL may be one of http:// that is not on this machine
+	Key       Secret
+	Reply     string        // how it writes a program: fenced (default), tool
+	MaxTokens int64         // of one reply; 0: the default
+	Timeout   time.Duration // of one reply, attempts that fail included; 0: the default
+	Price     *Price        // nil: not known
+	Recording string        // path of the transcript, resolved, for recorded
 	Pos       Position
+}
+
+// Price is what a million tokens cost, in billionths of a unit that is the user's business.
+type Price struct {
+	In, Out         int64
+	Cached, Written int64 // of tokens from the provider's cache, and of those put into it; 0: not said
 }
 
 // Secret says where a secret is, never what it is.
 type Secret struct {
-	Env  string
-	File string
+	Env     string
+	File    string
+	Keyring string // SERVICE/ACCOUNT
+	Pos     Position
 }
 
 // Input declares a named value that a run is given.
@@ -131,7 +144,8 @@ type Limits struct {
 	Turns  int
 	Output int64 // bytes
 	Depth  int
-	Tokens int64
+	Tokens int64 // of all models of the run, in and out
+	Money  int64 // that they may cost, in billionths of the unit of prices
 }
 
 // Policy declares rules, and to which calls they are bound.

@@ -14,6 +14,7 @@ type unit struct {
 	want    string // completes "want …"
 	pattern string // of its text form; the schema has it too
 	number  bool   // may be a plain number as well
+	decimal bool   // is a plain number, perhaps with digits after a point
 	parse   func(s string) (int64, error)
 }
 
@@ -39,9 +40,28 @@ var (
 			return int64(d), err
 		},
 	}
+	amounts = unit{
+		want: "an amount such as 3 or 0.25", decimal: true,
+		parse: billionths,
+	}
 
 	duration = regexp.MustCompile(`^([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h))+$`)
 )
+
+var amount = regexp.MustCompile(`^([0-9]{1,9})(?:\.([0-9]{1,9}))?$`)
+
+// billionths parses a decimal number above 0 into billionths.
+func billionths(s string) (int64, error) {
+	m := amount.FindStringSubmatch(s)
+	if m == nil {
+		return 0, errors.New("malformed")
+	}
+	n, err := strconv.ParseInt(m[1]+(m[2] + "000000000")[:9], 10, 64)
+	if err == nil && n == 0 {
+		err = errors.New("nothing")
+	}
+	return n, err
+}
 
 var quantity = regexp.MustCompile(`^([1-9][0-9]{0,17})([A-Za-z]*)$`)
 

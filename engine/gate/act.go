@@ -42,7 +42,8 @@ func (g *Gate) act(ctx context.Context, a *act) eval.Result {
 	}
 	begin := g.cfg.Clock()
 	var v value.Value
-	out, failed := a.run(ctx)
+	in := a.invocation()
+	out, failed := a.run(ctx, in)
 	if failed == nil {
 		v, failed = g.receive(a, out)
 	}
@@ -58,6 +59,9 @@ func (g *Gate) act(ctx context.Context, a *act) eval.Result {
 		g.counts.Failed++
 		g.mu.Unlock()
 	}
+	if s := in.Spent(); s != (builtins.Spent{}) {
+		ended.Spent = &journal.Spent{Tokens: [2]int64{s.In, s.Out}, Cached: s.Cached, Cost: s.Cost, Calls: s.Calls}
+	}
 	if err := g.record(ctx, true, journal.Entry{Type: journal.CallResult, Call: a.id, Payload: ended}); err != nil {
 		return eval.Result{Err: &eval.CallError{
 			Code: codeJournal, Text: a.name + ": the call was made, and what came of it could not be recorded: " + err.Error(),
@@ -70,15 +74,20 @@ func (g *Gate) act(ctx context.Context, a *act) eval.Result {
 	return eval.Result{Value: v}
 }
 
-// run runs the tool within its time. A tool that panics has failed; one that does not stop when
-// it is told to is left behind.
-func (a *act) run(ctx context.Context) (any, *failure) {
-	if ctx.Err() != nil { // it waited for its turn in the batch, and was not begun
-		return nil, &failure{code: codeCancelled, text: "cancelled before it began"}
-	}
+// invocation is what the tool is given.
+func (a *act) invocation() *builtins.Invocation {
 	in := &builtins.Invocation{Args: make(map[string]any, len(a.final.Keys)), Key: a.key, Now: a.now}
 	for i, k := range a.final.Keys {
 		in.Args[k.Str] = a.final.Items[i].Plain()
+	}
+	return in
+}
+
+// run runs the tool within its time. A tool that panics has failed; one that does not stop when
+// it is told to is left behind.
+func (a *act) run(ctx context.Context, in *builtins.Invocation) (any, *failure) {
+	if ctx.Err() != nil { // it waited for its turn in the batch, and was not begun
+		return nil, &failure{code: codeCancelled, text: "cancelled before it began"}
 	}
 	limit := cmp.Or(a.tool.Timeout, defaultTimeout)
 	within, cancel := context.WithTimeout(ctx, limit)

@@ -103,6 +103,9 @@ type Config struct {
 	// cannot be had is a denial. A nil CanHave means that there is no more than [TierNone].
 	CanHave func(Tier) error
 
+	// Spent is called with what models used that a tool asked, where its call is recorded and not made again. nil: nobody counts it.
+	Spent func(journal.Spent)
+
 	// Marks are those that earlier runs of the session left, for policies to read.
 	Marks []string
 

@@ -187,6 +187,9 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 			if err != nil {
 				return fail(err)
 			}
+			if ended.Spent != nil && g.cfg.Spent != nil {
+				g.cfg.Spent(*ended.Spent)
+			}
 			return g.ended(ctx, a, ended)
 		}
 		if !repeatable(a.tool) {

@@ -50,7 +50,7 @@ func (e *DivergedError) Error() string {
 
 // passing are the fields that may differ each time. Of the peak of memory a few bytes are garbage that was not yet seen to be.
 var passing = map[Type][]string{
-	CallResult: {"duration"},
+	CallResult: {"duration", "spent"},
 	ProgramEnd: {"duration", "peak", "tier", "confinement"},
 }
 

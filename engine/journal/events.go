@@ -64,8 +64,27 @@ type ModelReplied struct {
 	Provider string      `json:"provider"`
 	Model    string      `json:"model"`
 	Text     string      `json:"text"`
-	Context  label.Label `json:"context"` // what the model had been shown
-	Tokens   [2]int64    `json:"tokens"`  // in, out
+	Context  label.Label `json:"context"`          // what the model had been shown
+	Tokens   [2]int64    `json:"tokens"`           // in, out
+	Cached   int64       `json:"cached,omitempty"` // of those in, from the provider's cache
+	Cost     int64       `json:"cost,omitempty"`   // in billionths of the unit of prices
+	Calls    []ModelCall `json:"calls,omitempty"`  // that the reply holds in the provider's form
+	Stop     string      `json:"stop,omitempty"`   // why the reply is not whole; "": it is
+}
+
+// ModelCall is a call that a model's reply holds, as the model wrote it.
+type ModelCall struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Input string `json:"input"`
+}
+
+// Spent is what models used.
+type Spent struct {
+	Tokens [2]int64 `json:"tokens"` // in, out
+	Cached int64    `json:"cached,omitempty"`
+	Cost   int64    `json:"cost,omitempty"` // in billionths of the unit of prices
+	Calls  int      `json:"calls"`          // how often one was asked
 }
 
 // DecisionMade is a request, as far as people need it, and its decision.
@@ -114,6 +133,7 @@ type CallEnded struct {
 	Told     string        `json:"told,omitempty"`  // what the program was told of an error, if that is not Text
 	Label    label.Label   `json:"label"`           // of the outcome
 	Duration time.Duration `json:"duration"`
+	Spent    *Spent        `json:"spent,omitempty"` // by models that the tool asked
 }
 
 // ApprovalGiven is a person's answer to one ask, or that it waits for one.

@@ -115,6 +115,10 @@ func (p TurnStarted) masked(m *masker) any {
 
 func (p ModelReplied) masked(m *masker) any {
 	p.Text = m.text(p.Text, p.Context)
+	p.Calls = slices.Clone(p.Calls)
+	for i := range p.Calls {
+		p.Calls[i] = ModelCall{m.text(p.Calls[i].ID, p.Context), m.text(p.Calls[i].Name, p.Context), m.text(p.Calls[i].Input, p.Context)}
+	}
 	return p
 }
 

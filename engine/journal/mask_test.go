@@ -21,7 +21,7 @@ func withSecrets() map[Type]any {
 	return map[Type]any{
 		RunStart:   RunStarted{Inputs: []Input{{Name: "password", Value: leaf}}},
 		TurnStart:  TurnStarted{Program: "x = '" + hidden + "'", Author: secret},
-		ModelReply: ModelReplied{Text: hidden, Context: secret},
+		ModelReply: ModelReplied{Text: hidden, Context: secret, Calls: []ModelCall{{ID: hidden, Name: hidden, Input: hidden}}},
 		Decided: DecisionMade{
 			Args: []Argument{{Name: "login", Value: dict}},
 			Decision: policies.Decision{

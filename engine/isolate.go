@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"callgate/builtins"
 	"callgate/engine/confine"
@@ -29,6 +30,10 @@ type Isolation struct {
 
 	// Floor says that no label from a worker is believed: see [worker.Config].
 	Floor bool
+
+	// Idle is how long a session keeps a worker that nothing is asked of, as while a model thinks. Then the session is written as bytes, and
+	// made again of them in another worker when it goes on, which cannot be seen otherwise. Zero: it keeps its worker.
+	Idle time.Duration
 }
 
 // programs is a session of programs, here or in a worker.
@@ -107,6 +112,14 @@ func (s *Session) move(ctx context.Context, to gate.Tier) error {
 		if cfg.Snapshot, err = s.eval.Snapshot(0); err != nil {
 			return err
 		}
+	}
+	cfg.Idle = s.cfg.Isolation.Idle
+	cfg.Again = func(ctx context.Context) (*worker.Process, error) {
+		p, err := pool.Get(ctx, s.config.Limits)
+		if err == nil {
+			s.confined = p.Achieved()
+		}
+		return p, err
 	}
 	p, err := pool.Get(ctx, s.config.Limits)
 	if err != nil {

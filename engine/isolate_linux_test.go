@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"callgate/engine"
 	"callgate/engine/gate"
 	"callgate/engine/worker"
 )
 
-// killWorkers kills the workers of this process.
-func killWorkers(t *testing.T) (killed int) {
+// workers returns the workers of this process.
+func workers(t *testing.T) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -27,11 +29,54 @@ func killWorkers(t *testing.T) (killed int) {
 		pid, _ := strconv.Atoi(strings.Split(f, "/")[2])
 		_, rest, _ := strings.Cut(string(stat), ") ")
 		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == fmt.Sprint(os.Getpid()) && strings.HasPrefix(string(line), worker.Name) {
-			killed++
-			syscall.Kill(pid, syscall.SIGKILL)
+			pids = append(pids, pid)
 		}
 	}
+	return pids
+}
+
+// killWorkers kills the workers of this process.
+func killWorkers(t *testing.T) (killed int) {
+	t.Helper()
+	for _, pid := range workers(t) {
+		killed++
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
 	return killed
+}
+
+// TestSessionsThatWaitHaveNoWorker has more runs wait than there are workers.
+func TestSessionsThatWaitHaveNoWorker(t *testing.T) {
+	i := newIsolated(t, func(i *engine.Isolation) { i.Least, i.Idle = gate.TierProcess, time.Millisecond })
+	var all []*engine.Session
+	for range 5 {
+		s := i.start()
+		if got := i.exec(s, "n = [1]\ndef next(): n.append(len(n) + 1); return n\nprint(next())", user); got != "process: [1, 2]" {
+			t.Errorf("got %q", got)
+		}
+		all = append(all, s)
+	}
+	for turn := range 2 {
+		for guard := time.Now().Add(time.Minute); len(workers(t)) > 1; { // one waits in the pool
+			if time.Now().After(guard) {
+				t.Fatalf("%d workers are left", len(workers(t)))
+			}
+			time.Sleep(time.Millisecond)
+		}
+		for _, s := range all {
+			if got, want := i.exec(s, "print(len(next()))", stranger), fmt.Sprintf("process: %d", turn+3); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if _, confined, err := s.Isolated(); !slices.Contains(confined, "seccomp") || err != nil {
+				t.Errorf("confined by %v, %v", confined, err)
+			}
+		}
+	}
+	for _, s := range all {
+		if err := s.End(t.Context(), engine.Ending{Status: engine.Done}); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestARunWhoseWorkerIsKilled ends with a clean error, and its journal is whole.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"callgate/engine"
@@ -25,7 +27,7 @@ func labelsFlag(cmd *cobra.Command) *choice {
 
 // isolation is where programs run, and what to call when they have run.
 func isolation(how, labels string) (engine.Isolation, func()) {
-	i := engine.Isolation{Floor: labels == "floor", Guard: how == "auto", Workers: map[gate.Tier]*worker.Pool{
+	i := engine.Isolation{Floor: labels == "floor", Guard: how == "auto", Idle: 10 * time.Second, Workers: map[gate.Tier]*worker.Pool{
 		gate.TierProcess:   {Size: 1},
 		gate.TierContainer: {Size: 1, Options: worker.ProcessOptions{OCI: true}},
 	}}

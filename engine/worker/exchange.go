@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"callgate/engine/eval"
+	"callgate/engine/label"
 	"callgate/engine/value"
 )
 
@@ -30,11 +31,12 @@ type exchange struct {
 	refused *eval.CallError // the program may not start
 
 	calls, asks int          // of this turn
+	repeated    int          // asks of this turn that the host had answered before
 	over        bool         // a result ended the program: it may make no more calls
 	denied      bool         // some call was refused
 	waits       bool         // some call waits for a person
 	failed      bool         // some call ended the program otherwise
-	answer      *value.Value // that the user was given
+	answered    *value.Value // that the user was given
 	codes       []string     // of the errors that calls had
 }
 
@@ -91,13 +93,14 @@ func (r *exchange) do(ctx context.Context, kill *time.Timer, d *decoder) error {
 	if err != nil {
 		return err
 	}
+	ask := askOf(calls) // before what the worker says of labels is replaced
 	for i := range calls {
 		if err := r.admit(&calls[i]); err != nil {
 			return err
 		}
 	}
 	kill.Stop()
-	results := r.s.host.Do(ctx, calls)
+	results := r.answer(ctx, calls, ask)
 	left := r.s.limits.Wall // from one call to the next, while the wall limit does not count
 	if from := r.from.Load(); from != 0 {
 		left = max(time.Until(time.Unix(0, from).Add(left)), 0)
@@ -112,6 +115,30 @@ func (r *exchange) do(ctx context.Context, kill *time.Timer, d *decoder) error {
 			writeResult(e, &results[i])
 		}
 	})
+}
+
+// answer has the host make calls. What a session asked before a rest it asks again: the host is not, and sees the numbers of asks
+// that it would see without the rest.
+func (r *exchange) answer(ctx context.Context, calls []eval.Call, ask string) []eval.Result {
+	rest := r.s.rest
+	if ask == "" || rest == nil {
+		results := r.s.host.Do(ctx, calls)
+		rest.heed(results)
+		return results
+	}
+	if rest.permitted[ask] {
+		r.repeated++
+		return []eval.Result{{Value: value.NoneOf(label.Bottom())}}
+	}
+	if r.repeated > 0 {
+		calls[0].ID = fmt.Sprintf("%d.%d+%d", r.s.account.turns, r.calls, r.asks-r.repeated)
+	}
+	results := r.s.host.Do(ctx, calls)
+	if len(results) == 1 && results[0].Err == nil {
+		rest.permit(ask)
+	}
+	rest.heed(results)
+	return results
 }
 
 // admit checks a call, and replaces what is not believed of it.
@@ -176,7 +203,7 @@ func (r *exchange) note(c eval.Call, res eval.Result) {
 			if len(c.Args) > 0 {
 				v = c.Args[0].Value
 			}
-			r.answer = &v
+			r.answered = &v
 		}
 		return
 	}
@@ -197,7 +224,7 @@ func (r *exchange) check(m *ended) error {
 	}
 	s.account.printed += printed
 	wants := map[eval.Status]bool{
-		eval.OK: !r.over && r.refused == nil, eval.Answered: r.answer != nil, eval.Failed: r.answer == nil && !r.waits,
+		eval.OK: !r.over && r.refused == nil, eval.Answered: r.answered != nil, eval.Failed: r.answered == nil && !r.waits,
 		eval.Denied: r.denied || r.refused != nil, eval.Waiting: r.waits || r.refused != nil,
 		eval.Limited: true, eval.Cancelled: true, eval.Crashed: true,
 	}
@@ -233,7 +260,7 @@ func (r *exchange) check(m *ended) error {
 	}
 	o.Calls, o.Duration = r.calls, time.Since(r.begun)
 	if o.Status == eval.Answered {
-		o.Answer = r.answer // what the gate let through, not what the worker says that it was
+		o.Answer = r.answered // what the gate let through, not what the worker says that it was
 	}
 	o.Floor, o.History = s.believe(o.Floor), s.believe(o.History)
 	s.lowest, s.history = o.Floor, o.History

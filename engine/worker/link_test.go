@@ -66,6 +66,7 @@ type pair struct {
 	local *Local
 	far   *Session
 	hosts [2]*recorder
+	rests bool // far rests before every turn
 }
 
 func newPair(t testing.TB, cfg eval.Config, host func() eval.Host) *pair {

@@ -118,6 +118,9 @@ var sameOptions = cmp.Options{
 func (p *pair) turn(file, text string, author label.Label) eval.Outcome {
 	p.t.Helper()
 	ctx := p.t.Context()
+	if p.rests {
+		p.far.lieDown()
+	}
 	for _, h := range p.hosts {
 		h.calls = nil
 	}
@@ -187,7 +190,7 @@ func read(t *testing.T, file string) string {
 	return string(b)
 }
 
-// TestVectorsInAWorker runs the vectors of the flow rules here and in a worker: no difference can be seen.
+// TestVectorsInAWorker runs the vectors of the flow rules here and in a worker, in one that rests between turns too: no difference can be seen.
 func TestVectorsInAWorker(t *testing.T) {
 	for _, path := range sample(t, 5, 100, "../../spec/vectors/flow/*.txtar") {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
@@ -201,13 +204,18 @@ func TestVectorsInAWorker(t *testing.T) {
 					cfg.Inputs = vectorInputs(t, string(f.Data))
 				}
 			}
-			p := newPair(t, cfg, newWorld)
-			for _, f := range a.Files {
-				if strings.HasSuffix(f.Name, ".star") {
-					p.turn(f.Name, string(f.Data), low)
+			for _, rests := range []bool{false, true} {
+				p := newPair(t, cfg, newWorld)
+				if rests {
+					p.restless(cfg)
 				}
+				for _, f := range a.Files {
+					if strings.HasSuffix(f.Name, ".star") {
+						p.turn(f.Name, string(f.Data), low)
+					}
+				}
+				p.values()
 			}
-			p.values()
 		})
 	}
 }
@@ -292,11 +300,16 @@ func TestExamplesInAWorker(t *testing.T) {
 		t.Fatalf("%d examples", len(all))
 	}
 	for i, m := range all {
-		p := newPair(t, eval.Config{Tools: worldTools}, newWorld)
-		for j, turn := range strings.Split(m[1], "\n\n") {
-			p.turn(fmt.Sprintf("example%d-%d", i, j), turn, low)
+		for _, rests := range []bool{false, true} {
+			p := newPair(t, eval.Config{Tools: worldTools}, newWorld)
+			if rests {
+				p.restless(eval.Config{Tools: worldTools})
+			}
+			for j, turn := range strings.Split(m[1], "\n\n") {
+				p.turn(fmt.Sprintf("example%d-%d", i, j), turn, low)
+			}
+			p.values()
 		}
-		p.values()
 	}
 }
 

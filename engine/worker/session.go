@@ -31,6 +31,11 @@ type Config struct {
 	// all that it was sent. False: labels cross as they are.
 	Floor bool
 
+	// Idle is how long the session keeps a worker that nothing is asked of. Then it is written as bytes, and made again of them when it is
+	// next used, in a worker that Again starts. Zero: it keeps its worker.
+	Idle  time.Duration
+	Again func(context.Context) (*Process, error)
+
 	// Grace is how long a worker may take past a limit or a cancellation until it is killed. Zero: 2 s.
 	Grace time.Duration
 }
@@ -61,6 +66,7 @@ type Session struct {
 	link Link
 	c    *conn
 	lost *ProtocolError // why there is no worker any more
+	rest *rest          // nil: it keeps its worker
 
 	account Account
 	lowest  label.Label // the session's floor
@@ -143,21 +149,38 @@ func open(ctx context.Context, link Link, c *conn, cfg Config) (*Session, error)
 	for _, t := range cfg.Tools {
 		s.tools[t.Name] = true
 	}
-	c.max, c.most, c.room = frameLimit(s.limits), mostIn, roomFor(s.limits)
 	first := start{s.limits, cfg.Tools, cfg.Inputs, cfg.Snapshot, cfg.Next, cfg.Anew}
-	var m started
-	if err := s.ask(ctx, frameStart, first.write, frameStarted, m.read); err != nil {
+	if err := s.begin(ctx, first); err != nil {
 		return nil, err
 	}
-	if m.problem != "" {
-		s.Close()
-		return nil, errors.New(m.problem)
+	if cfg.Idle > 0 {
+		s.restAfter(cfg.Idle, first, func(ctx context.Context) (Link, *conn, error) {
+			p, err := cfg.Again(ctx)
+			if err != nil {
+				return nil, nil, err
+			}
+			return childLink{p.child}, p.c, nil
+		})
 	}
-	if cfg.Snapshot == nil {
+	return s, nil
+}
+
+// begin makes the session in a worker that has none.
+func (s *Session) begin(ctx context.Context, first start) error {
+	s.c.max, s.c.most, s.c.room = frameLimit(s.limits), mostIn, roomFor(s.limits)
+	var m started
+	if err := s.ask(ctx, frameStart, first.write, frameStarted, m.read); err != nil {
+		return err
+	}
+	if m.problem != "" {
+		s.lose(m.problem)
+		return errors.New(m.problem)
+	}
+	if first.snapshot == nil {
 		m.floor = label.Bottom()
 	}
 	s.lowest, s.names = s.believe(m.floor), m.names
-	return s, nil
+	return nil
 }
 
 // believe returns a label that the worker sent, or what is believed instead.
@@ -243,6 +266,7 @@ func (s *Session) Names() []string { return slices.Clone(s.names) }
 
 // Get returns the value of a name.
 func (s *Session) Get(name string) (value.Value, error) {
+	defer s.use(context.Background())()
 	var m answer
 	if err := s.ask(context.Background(), frameGet, func(e *encoder) { e.text(name) }, frameValue, m.read); err != nil {
 		return value.Value{}, err
@@ -256,8 +280,13 @@ func (s *Session) Get(name string) (value.Value, error) {
 // Snapshot returns the session as bytes; see [eval.Session.Snapshot]. They are the worker's: make a session of
 // them in a worker only.
 func (s *Session) Snapshot(limit int64) ([]byte, error) {
+	defer s.use(context.Background())()
+	return s.snapshot(context.Background(), limit)
+}
+
+func (s *Session) snapshot(ctx context.Context, limit int64) ([]byte, error) {
 	var m blob
-	if err := s.ask(context.Background(), frameSnap, func(e *encoder) { e.int(limit) }, frameBlob, m.read); err != nil {
+	if err := s.ask(ctx, frameSnap, func(e *encoder) { e.int(limit) }, frameBlob, m.read); err != nil {
 		return nil, err
 	}
 	if m.code != "" {
@@ -268,11 +297,13 @@ func (s *Session) Snapshot(limit int64) ([]byte, error) {
 
 // Close ends the worker, which is killed with everything in it.
 func (s *Session) Close() {
+	s.endRest()
 	s.lose("the session has ended")
 }
 
 // Refuse is the outcome of a program that the host did not let start.
 func (s *Session) Refuse(c *eval.CallError, file string, author label.Label) eval.Outcome {
+	defer s.use(context.Background())()
 	s.account.begin(file, "", author)
 	s.account.sent = s.account.sent.Join(c.Label)
 	r := &exchange{s: s, file: file, begun: time.Now(), refused: c, sent: make(chan struct{})}
@@ -286,6 +317,7 @@ func (s *Session) Refuse(c *eval.CallError, file string, author label.Label) eva
 // Exec compiles and runs a program as the session's next turn; a text that does not compile is an outcome. past is
 // what is known of a program that runs again.
 func (s *Session) Exec(ctx context.Context, file, text string, author label.Label, past eval.Past) (eval.Outcome, error) {
+	defer s.use(ctx)()
 	s.account.begin(file, text, author)
 	r := &exchange{s: s, file: file, begun: time.Now(), live: past.Live, sent: make(chan struct{})}
 	kill := s.killer()

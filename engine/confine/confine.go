@@ -10,6 +10,7 @@ package confine
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +73,11 @@ type Options struct {
 
 	// Without are mechanisms that are left out: those that the machine lacks, or that a test does without.
 	Without []Mechanism
+
+	// A child that becomes a command is the calling user, not somebody else, and has standard files.
+	becomes   bool
+	in        io.Reader
+	out, errs io.Writer
 }
 
 // plan is what a child is told of what it has to do, as its arguments: name, budget, mechanisms left out.
@@ -85,7 +91,10 @@ func (o Options) plan() []string {
 	}
 	b := o.Budget.withDefaults()
 	plan := []string{o.Name, strconv.FormatInt(b.Memory, 10), strconv.Itoa(b.Seconds), strconv.Itoa(b.Threads), strings.Join(without, ",")}
-	if o.Runtime != "" {
+	switch {
+	case o.becomes:
+		plan = slices.Insert(plan, 1, becoming)
+	case o.Runtime != "":
 		plan = append([]string{o.Name, launching, o.Runtime}, plan[1:]...)
 	}
 	return plan

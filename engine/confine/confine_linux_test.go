@@ -21,8 +21,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if strings.HasPrefix(os.Args[0], probeName) {
+	switch {
+	case strings.HasPrefix(os.Args[0], probeName):
 		beProbed()
+	case os.Args[0] == Name && Becoming(os.Args):
+		fmt.Fprintln(os.Stderr, Become(os.Args))
+		os.Exit(2)
+	case os.Getenv(commandProbe) != "":
+		beCommanded()
 	}
 	os.Exit(m.Run())
 }
@@ -284,7 +290,7 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	if err := os.WriteFile(path, b, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, "-test.run=^TestNoProbeSucceeds$", "-test.v")
+	cmd := exec.Command(path, "-test.run=^(TestNoProbeSucceeds|TestCommand.*|TestACommand.*)$", "-test.v")
 	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=/tmp", "HOME=" + dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()

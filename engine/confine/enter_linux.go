@@ -121,22 +121,33 @@ func closeRange(first, last int) error {
 
 // leaveFiles makes an empty folder that cannot be written the root of the file tree.
 func leaveFiles() error {
+	if err := beginTree("size=4k,nr_inodes=2,mode=0555"); err != nil {
+		return err
+	}
+	return enterTree()
+}
+
+// treeFlags are those of the mounts of which a new file tree is made.
+const treeFlags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+
+// beginTree makes a folder in memory the working folder, where a file tree can be made.
+func beginTree(options string) error {
 	// First of all: what is mounted here must not be mounted for others.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
-	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	err := errors.New("there is no folder to begin from")
 	for _, dir := range []string{"/tmp", "/mnt", "/proc", "/sys", "/dev", "/etc"} {
-		if err = unix.Mount("callgate", dir, "tmpfs", flags, "size=4k,nr_inodes=2,mode=0555"); err != nil {
-			continue
+		if err = unix.Mount("callgate", dir, "tmpfs", treeFlags, options); err == nil {
+			return unix.Chdir(dir)
 		}
-		if err = unix.Chdir(dir); err == nil {
-			err = unix.Mount("", ".", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, "")
-		}
-		break
 	}
-	if err != nil {
+	return err
+}
+
+// enterTree makes the working folder, which nobody can write any more, the root of the file tree.
+func enterTree() error {
+	if err := unix.Mount("", ".", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|treeFlags, ""); err != nil {
 		return err
 	}
 	if err := unix.PivotRoot(".", "."); err != nil {
@@ -166,6 +177,11 @@ func setLimits(b Budget, shared bool) error {
 	if shared {
 		delete(limits, unix.RLIMIT_NPROC)
 	}
+	return limit(limits)
+}
+
+// limit lowers limits, hard and soft.
+func limit(limits map[int]uint64) error {
 	for which, n := range limits {
 		var now unix.Rlimit
 		if err := unix.Getrlimit(which, &now); err != nil {
@@ -211,26 +227,35 @@ func noNewPrivileges() error {
 
 // landlock forbids every use of files, and of TCP, that the kernel knows of.
 func landlock() error {
+	fd, _, err := ruleset(false)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return onEveryThread(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(fd), 0, 0)
+}
+
+// ruleset makes a ruleset of landlock that forbids all uses of files, which it returns, and unless network is set of TCP.
+func ruleset(network bool) (fd int, files uint64, err error) {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
-		return absent(errno)
+		return 0, 0, absent(errno)
 	}
 	// What each version added. The scope of signals, of version 6, is left out: kernels without a later correction
 	// keep Go from interrupting its own threads.
-	files := []uint64{0, 1<<13 - 1, 1 << 13, 1 << 14, 0, 1 << 15}
+	added := []uint64{0, 1<<13 - 1, 1 << 13, 1 << 14, 0, 1 << 15}
 	attr := unix.LandlockRulesetAttr{}
-	for v := 1; v <= int(abi) && v < len(files); v++ {
-		attr.Handled_access_fs |= files[v]
+	for v := 1; v <= int(abi) && v < len(added); v++ {
+		attr.Handled_access_fs |= added[v]
 	}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
-	if abi >= 4 {
+	if abi >= 4 && !network {
 		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 		size += unsafe.Sizeof(attr.Handled_access_net)
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if errno != 0 {
-		return absent(errno)
+		return 0, 0, absent(errno)
 	}
-	defer unix.Close(int(fd))
-	return onEveryThread(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0)
+	return int(n), attr.Handled_access_fs, nil
 }

@@ -3,6 +3,7 @@
 package confine
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -33,6 +34,18 @@ func Runtimes() ([]string, error) {
 
 // Launch returns an error: this system cannot run containers.
 func Launch([]string) error {
+	_, err := Start(Options{})
+	return err
+}
+
+// Run returns an error: this system cannot confine a process.
+func (*Command) Run(context.Context) (*Finished, error) {
+	_, err := Start(Options{})
+	return nil, err
+}
+
+// Become returns an error: this system cannot confine a process.
+func Become([]string) error {
 	_, err := Start(Options{})
 	return err
 }

@@ -55,11 +55,19 @@ const spaces = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix
 type rule struct {
 	nr    uint32
 	when  []condition
+	oneOf []uint32 // what the lower half of the first argument may be; nil: anything
 	errno unix.Errno
 }
 
-// filter writes the rules as a program for the kernel.
+// filter writes the rules as a program for the kernel, which kills the process for any other call.
 func filter(rules []rule) []unix.SockFilter {
+	kill := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_KILL_PROCESS}
+	return assemble(rules, kill, kill)
+}
+
+// assemble writes the rules as a program for the kernel. What comes of a call whose conditions do not hold is otherwise, and
+// rest is what follows the rules.
+func assemble(rules []rule, otherwise unix.SockFilter, rest ...unix.SockFilter) []unix.SockFilter {
 	load := func(at uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
 	}
@@ -81,7 +89,14 @@ func filter(rules []rule) []unix.SockFilter {
 				}
 				body = append(body, jump(unix.BPF_JEQ, c.want, 1, 0))
 			}
-			body = append(body, kill)
+			body = append(body, otherwise)
+		}
+		if len(r.oneOf) > 0 {
+			body = append(body, load(seeArgs))
+			for i, v := range r.oneOf {
+				body = append(body, jump(unix.BPF_JEQ, v, uint8(len(r.oneOf)-i), 0))
+			}
+			body = append(body, otherwise)
 		}
 		if r.errno != 0 {
 			body = append(body, end(unix.SECCOMP_RET_ERRNO|uint32(r.errno)))
@@ -91,12 +106,16 @@ func filter(rules []rule) []unix.SockFilter {
 		p = append(p, jump(unix.BPF_JEQ, r.nr, 0, uint8(len(body))))
 		p = append(p, body...)
 	}
-	return append(p, kill)
+	return append(p, rest...)
 }
 
 // filterCalls sets the filter for every thread.
 func filterCalls() error {
-	p := filter(allowed(uint32(os.Getpid())))
+	return setFilter(filter(allowed(uint32(os.Getpid()))))
+}
+
+// setFilter sets a filter for every thread.
+func setFilter(p []unix.SockFilter) error {
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
 	set := func(flags uintptr) error {
 		thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))

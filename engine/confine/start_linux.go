@@ -23,6 +23,7 @@ type Child struct {
 	Achieved []Mechanism // by the side that started it
 
 	proc  *os.Process
+	state *os.ProcessState // once it has ended
 	group *group
 	done  chan struct{} // nothing is left of it
 	how   string
@@ -56,7 +57,7 @@ func Start(o Options) (*Child, error) {
 			c, err = start(o, copied)
 		}
 	}
-	if err != nil && users && o.Runtime == "" && slices.ContainsFunc(refusals, func(e error) bool { return errors.Is(err, e) }) {
+	if err != nil && users && o.Runtime == "" && !o.becomes && slices.ContainsFunc(refusals, func(e error) bool { return errors.Is(err, e) }) {
 		o.Without = append(slices.Clone(o.Without), Users)
 		c, err = start(o, exe)
 	}
@@ -123,7 +124,7 @@ func start(o Options, exe *os.File) (*Child, error) {
 	if unix.Access(fmt.Sprintf("/proc/self/fd/%d", exe.Fd()), unix.F_OK) == nil {
 		path = fmt.Sprintf("/proc/self/fd/%d", exeFD)
 	}
-	cmd := &exec.Cmd{Path: path, Env: environment, Dir: "/", ExtraFiles: []*os.File{theirs, exe}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}}
+	cmd := &exec.Cmd{Path: path, Env: environment, Dir: "/", Stdin: o.in, Stdout: o.out, Stderr: o.errs, ExtraFiles: []*os.File{theirs, exe}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}}
 	sys := cmd.SysProcAttr
 	if slices.Contains(o.Without, Users) {
 		for _, n := range namespaces {
@@ -140,7 +141,7 @@ func start(o Options, exe *os.File) (*Child, error) {
 	if sys.Cloneflags&unix.CLONE_NEWUSER != 0 {
 		sys.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
 		sys.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
-		if os.Geteuid() == 0 {
+		if os.Geteuid() == 0 && !o.becomes {
 			id := unusedID()
 			sys.UidMappings[0].HostID, sys.GidMappings[0].HostID = id, id
 		}
@@ -168,7 +169,7 @@ func start(o Options, exe *os.File) (*Child, error) {
 			return
 		}
 		cmd.Wait()
-		c.how = cmd.ProcessState.String()
+		c.state, c.how = cmd.ProcessState, cmd.ProcessState.String()
 		c.group.remove()
 		close(c.done)
 	}()

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -15,13 +13,17 @@ import (
 )
 
 // Name is what a worker's command line begins with: an executable that finds it there becomes a worker; see [Main].
-const Name = "callgate-worker"
+const Name = confine.Name
 
 // Main is a worker process from its start to its end, whose code it returns: it confines itself, and serves the
 // supervisor that has started it.
 func Main(args []string) int {
 	if confine.Launching(args) {
 		fmt.Fprintln(os.Stderr, Name+":", confine.Launch(args))
+		return 2
+	}
+	if confine.Becoming(args) {
+		fmt.Fprintln(os.Stderr, Name+":", confine.Become(args))
 		return 2
 	}
 	socket, achieved, err := confine.Enter(args)
@@ -48,35 +50,14 @@ type Process struct {
 	achieved []confine.Mechanism
 }
 
-// ProcessOptions say how to start a worker. The zero Options start the one that [Executable] finds, within a budget that
+// ProcessOptions say how to start a worker. The zero Options start the one that [confine.Executable] finds, within a budget that
 // is enough for default limits.
 type ProcessOptions struct {
-	Path    string              // of the executable; "": that of Executable
+	Path    string              // of the executable; "": that of confine.Executable
 	OCI     bool                // in a container
 	Runtime string              // of the container, its path; "": the first of confine.Runtimes
 	Budget  confine.Budget      // of the process, from outside
 	Without []confine.Mechanism // left out, by tests and doctor
-}
-
-// Executable returns the executable of workers: the one of that name beside this program, or else this program itself, which becomes one
-// when it is executed under that name, if it has package early.
-func Executable() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("worker: %w", err)
-	}
-	if self, err = filepath.EvalSymlinks(self); err != nil {
-		return "", fmt.Errorf("worker: %w", err)
-	}
-	name := Name
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	beside := filepath.Join(filepath.Dir(self), name)
-	if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
-		return beside, nil
-	}
-	return self, nil
 }
 
 // StartProcess starts a worker and reads its hello. Nothing is sent to one that is not confined enough: the error is then that
@@ -87,7 +68,7 @@ func StartProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
 	}
 	if o.Path == "" {
 		var err error
-		if o.Path, err = Executable(); err != nil {
+		if o.Path, err = confine.Executable(); err != nil {
 			return nil, err
 		}
 	}

@@ -100,7 +100,7 @@ func (a *Agent) own() label.Label {
 	return label.New(label.User, label.Public(), nil, label.Source{Tool: "agent", Of: a.Spec.Meta.Name})
 }
 
-func (a *Agent) engine(purse *model.Purse) (*engine.Engine, error) {
+func (a *Agent) engine(purse *wallet) (*engine.Engine, error) {
 	isolation := a.opts.Isolation
 	if a.Spec.Isolation != "" {
 		least, err := gate.ParseTier(a.Spec.Isolation)
@@ -114,15 +114,15 @@ func (a *Agent) engine(purse *model.Purse) (*engine.Engine, error) {
 		Agent:     a.Spec.Meta.Name, Digest: a.Spec.Digest, Mode: a.Spec.Mode, Principal: a.principal, From: a.opts.From,
 		Tools: a.tools, Known: a.known, PDP: a.decider(), Store: a.opts.Store, Approver: a.opts.Approver, Clock: a.opts.Clock,
 		Limits: Limits(a.Spec.Limits), Meter: Meter(a.Spec), Reveal: a.Spec.Observe == "reveal" || a.Spec.Observe == "policy",
-		Watch: a.opts.Watch, Spent: func(s journal.Spent) { purse.Charge(spentOf(s)) },
+		Watch: a.opts.Watch, Spent: purse.again,
 	})
 }
 
 // run takes a session from its beginning to its end.
-func (a *Agent) run(ctx context.Context, s *engine.Session, purse *model.Purse, inputs []journal.Input, own label.Label, inspect func(*engine.Session)) (Result, error) {
+func (a *Agent) run(ctx context.Context, s *engine.Session, purse *wallet, inputs []journal.Input, own label.Label, inspect func(*engine.Session)) (Result, error) {
 	defer s.Close() // what was not given up by its end expires
 	r := &run{agent: a, session: s, purse: purse, out: Result{Run: s.ID()}}
-	ctx = model.WithPurse(ctx, purse)
+	ctx = purse.within(ctx)
 	var err error
 	if a.model == nil {
 		err = r.program(ctx, own)
@@ -130,6 +130,9 @@ func (a *Agent) run(ctx context.Context, s *engine.Session, purse *model.Purse, 
 		err = r.loop(ctx, inputs)
 	}
 	r.out.Spent = purse.Spent()
+	if bad := purse.asked.unanswered(); bad != nil && r.out.Model == nil {
+		r.out.Model = bad
+	}
 	r.out.Counts, r.out.Waiting = s.Gate().Counts(), s.Gate().Waiting()
 	if err != nil {
 		r.out.Status, r.out.Reason = engine.Failed, err.Error()
@@ -205,7 +208,7 @@ func (a *Agent) inputs(o RunOptions) (out []journal.Input, task value.Value, err
 type run struct {
 	agent   *Agent
 	session *engine.Session
-	purse   *model.Purse
+	purse   *wallet
 	out     Result
 }
 

@@ -42,6 +42,11 @@ type Options struct {
 	// Model writes the programs in place of the one that the agent's file names. nil: that one.
 	Model model.Model
 
+	// Ask answers the questions of programs, which llm.ask puts, in place of the model that the agent's file names. nil: that one.
+	Ask model.Model
+
+	stubbed bool // no model is asked: tools are not run
+
 	// Progress is called while a model's reply arrives, which a person may want to see. What has arrived is a text of the label. nil: nobody is told.
 	Progress func(Progress)
 
@@ -157,7 +162,7 @@ func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Pro
 
 // names are those that an agent's file can use.
 func (a *Agent) names() []string {
-	out := std.Names()
+	out := append(std.Names(), spec.UseLLM, askTool, spec.UseAgent)
 	for _, t := range a.opts.Tools {
 		out = append(out, t.Name)
 	}
@@ -185,6 +190,13 @@ func (a *Agent) open(ctx context.Context, u spec.Use) (tools []*builtins.Tool, p
 			problems = append(problems, spec.Problem{Pos: o.Key, Text: fmt.Sprintf("%s: option %s: unknown", u.Name, name), Hint: "it has no options"})
 		}
 		return tools, nil, problems
+	}
+	if u.Name == spec.UseLLM {
+		t, problems := a.openAsker(u)
+		if t == nil {
+			return nil, nil, problems
+		}
+		return []*builtins.Tool{t}, nil, problems
 	}
 	f := std.Lookup(u.Name)
 	if f == nil {
@@ -273,16 +285,21 @@ func (a *Agent) author() []spec.Problem {
 		a.model = a.opts.Model
 		return nil
 	}
+	opened, problems := a.openModel(m)
+	a.model = opened
+	return problems
+}
+
+// openModel makes a model of what a file says of it; nil, and why, if there is none.
+func (a *Agent) openModel(m *spec.Model) (model.Model, []spec.Problem) {
 	if m.Provider != "recorded" {
-		return []spec.Problem{{Pos: m.Pos, Text: fmt.Sprintf("model provider %q cannot be used yet", m.Provider), Hint: "provider: recorded plays a transcript; a program needs no model"}}
+		return nil, []spec.Problem{{Pos: m.Pos, Text: fmt.Sprintf("model provider %q cannot be used yet", m.Provider), Hint: "provider: recorded plays a transcript; a program needs no model"}}
 	}
 	r, bad := model.LoadRecording(m.Recording)
-	var out []spec.Problem
-	for _, e := range bad {
-		out = append(out, spec.Problem{Pos: spec.Position{File: e.Path, Line: e.Line, Column: min(e.Line, 1)}, Text: e.Text, Hint: e.Hint})
+	if bad != nil {
+		return nil, recordingProblems(bad)
 	}
-	a.model = r
-	return out
+	return r, nil
 }
 
 // checkInputs reports inputs whose names programs have for something else.

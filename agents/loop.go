@@ -30,12 +30,12 @@ type Progress struct {
 }
 
 // purse is what the models of a run may use: within the purse of the run that this one is a part of, if there is one.
-func (a *Agent) purse(ctx context.Context) *model.Purse {
+func (a *Agent) purse(ctx context.Context) *wallet {
 	b := model.Budget{Tokens: a.Spec.Limits.Tokens, Money: model.Money(a.Spec.Limits.Money)}
 	if b.Tokens == 0 {
 		b.Tokens = defaultTokens
 	}
-	return model.PurseOf(ctx).Child(b)
+	return &wallet{Purse: model.PurseOf(ctx).Child(b), asked: &tally{up: tallyOf(ctx)}}
 }
 
 // spentOf is what a journal says that models used.

@@ -59,7 +59,7 @@ func Scenario(ctx context.Context, sc *spec.Scenario, o ScenarioOptions) (result
 	as(p, sc)
 	s := &scenario{Scenario: sc, made: map[string]journal.DecisionMade{}, used: make([]int, len(sc.Stubs))}
 	agent, more := Build(ctx, p, Options{
-		State: state, Approver: s, Watch: s.event, Clock: func() time.Time { return sc.Time },
+		State: state, stubbed: !sc.Real, Approver: s, Watch: s.event, Clock: func() time.Time { return sc.Time },
 	})
 	problems = append(problems, more...)
 	if agent == nil {
@@ -107,6 +107,12 @@ func Scenario(ctx context.Context, sc *spec.Scenario, o ScenarioOptions) (result
 func as(p *spec.Project, sc *spec.Scenario) {
 	a := *p.Agent
 	p.Agent = &a
+	p.Tools = slices.Clone(p.Tools)
+	for i := range p.Tools {
+		if u := &p.Tools[i]; u.Name == spec.UseLLM && u.Model == nil && a.Model != nil && a.Model.Provider != "recorded" {
+			u.Model = a.Model // the agent's own, whoever plays it
+		}
+	}
 	if sc.Program.Path != "" {
 		a.Model, a.Program, a.Mode = nil, sc.Program.Path, "program"
 	} else {

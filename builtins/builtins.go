@@ -73,6 +73,10 @@ type Tool struct {
 	// sources besides its own, so that rules and people see where it comes from. Classes it carries in any case.
 	Derives bool
 
+	// Asks is the provider of the language model that the tool asks, and says that the tool does nothing else. Such a call is of the kind model: it is
+	// decided as policies decide those, with the provider as one more argument. "": it asks none.
+	Asks string
+
 	// Idempotent promises that a second call with the same Invocation.Key has no further effect.
 	Idempotent bool
 

@@ -46,7 +46,7 @@ type Config struct {
 	Isolation Isolation // where programs run; the zero Isolation is here
 
 	// Spent is called with what models used that a tool asked, where its call is recorded and not made again. nil: nobody counts it.
-	Spent func(journal.Spent)
+	Spent func(tool string, s journal.Spent)
 
 	// Watch is called with every event of every run, in order, once it is stored.
 	Watch func(journal.Event)
@@ -107,10 +107,14 @@ func Signatures(tools *builtins.Set) []eval.ToolSig {
 	return out
 }
 
-// Schemas returns what policies need to know of tools: rules are checked against it when they are loaded.
+// Schemas returns what policies need to know of tools: rules are checked against it when they are loaded. To policies, a tool that asks a model is
+// the crossing model, which is not among them.
 func Schemas(tools *builtins.Set) []policies.ToolSchema {
 	out := []policies.ToolSchema{}
 	for _, t := range tools.All() {
+		if t.Asks != "" {
+			continue
+		}
 		s := policies.ToolSchema{Name: t.Name, Effects: t.Effects.Names()}
 		for _, p := range t.Params {
 			s.Params = append(s.Params, policies.ParamSchema{Name: p.Name, Schema: p.Schema, Required: p.Required, Sink: p.Sink, Sinks: p.Sinks})

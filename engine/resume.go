@@ -194,9 +194,10 @@ func declared(t *builtins.Tool) (string, error) {
 		Structure           *label.Label
 		State               *builtins.State
 		Derives, Idempotent bool
+		Asks                string `json:",omitempty"`
 	}{
 		Name: t.Name, Returns: t.Returns, Effects: t.Effects.Names(), Class: t.Label.Class.WithoutSources(), Of: t.Label.Of, Structure: t.Label.Structure,
-		State: t.State, Derives: t.Derives, Idempotent: t.Idempotent,
+		State: t.State, Derives: t.Derives, Idempotent: t.Idempotent, Asks: t.Asks,
 	}
 	for _, p := range t.Params {
 		all.Params = append(all.Params, param{p.Name, p.Schema, p.Required, p.Sink, p.Sinks})

@@ -60,31 +60,13 @@ func (f *file) agent(n *node) *Agent {
 		Meter:        s.get("meter").integer32(counts),
 		Limits:       f.limits(s.get("limits")),
 		Tools:        f.uses(s.get("tools")),
+		Returns:      s.get("returns").plain(nil),
 		Toolsets:     f.refs(s.get("toolsets")),
 		Dir:          f.dir,
 		File:         f.path,
 		Digest:       digest(f.text),
 	}
-	if m := s.get("model"); m != nil {
-		a.Model = &Model{
-			Provider:  m.get("provider").str(),
-			Name:      m.get("name").str(),
-			BaseURL:   m.get("baseURL").str(),
-			Insecure:  m.get("insecure").truth(),
-			Key:       f.secret(m.get("key")),
-			Reply:     m.get("reply").str(),
-			MaxTokens: m.get("maxTokens").quantity(counts),
-			Timeout:   time.Duration(m.get("timeout").quantity(durations)),
-			Recording: f.existing(m.get("recording")).Path,
-			Pos:       m.pos,
-		}
-		if p := m.get("price"); p != nil {
-			a.Model.Price = &Price{
-				In: p.get("in").quantity(amounts), Out: p.get("out").quantity(amounts),
-				Cached: p.get("cached").quantity(amounts), Written: p.get("written").quantity(amounts),
-			}
-		}
-	}
+	a.Model = f.model(s.get("model"))
 	switch {
 	case a.Mode != "":
 	case s.get("program") != nil:
@@ -103,6 +85,32 @@ func (f *file) agent(n *node) *Agent {
 		a.Inputs = append(a.Inputs, f.input(in, names))
 	}
 	return a
+}
+
+// model reads a model, nil if there is none.
+func (f *file) model(m *node) *Model {
+	if m == nil {
+		return nil
+	}
+	out := &Model{
+		Provider:  m.get("provider").str(),
+		Name:      m.get("name").str(),
+		BaseURL:   m.get("baseURL").str(),
+		Insecure:  m.get("insecure").truth(),
+		Key:       f.secret(m.get("key")),
+		Reply:     m.get("reply").str(),
+		MaxTokens: m.get("maxTokens").quantity(counts),
+		Timeout:   time.Duration(m.get("timeout").quantity(durations)),
+		Recording: f.existing(m.get("recording")).Path,
+		Pos:       m.pos,
+	}
+	if p := m.get("price"); p != nil {
+		out.Price = &Price{
+			In: p.get("in").quantity(amounts), Out: p.get("out").quantity(amounts),
+			Cached: p.get("cached").quantity(amounts), Written: p.get("written").quantity(amounts),
+		}
+	}
+	return out
 }
 
 func (f *file) secret(n *node) (s Secret) {
@@ -183,10 +191,18 @@ func (f *file) uses(n *node) []Use {
 			u.MCP = &MCP{Command: m.get("command").strs(), URL: m.get("url").str(), Pin: f.resolve(item.get("pin")).Path}
 		}
 		if item.get("use") != nil {
-			f.once(names, "tool", item.get("use"))
-			u.Pos = item.get("use").pos
+			switch u.Pos = item.get("use").pos; u.Name {
+			case UseLLM:
+				u.Model, u.Limits = f.model(item.get("model")), f.limits(item)
+			case UseAgent:
+				u.Agent = f.existing(item.get("file")).Path
+			}
+			u.Beneath = item.get("for").str() == "agents"
+			if u.Name != UseAgent {
+				f.once(names, "tool", item.get("use"))
+			}
 			for i, k := range item.keys {
-				if k.text == "use" {
+				if k.text == "use" || k.text == "for" {
 					continue
 				}
 				if u.Options == nil {

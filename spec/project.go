@@ -84,7 +84,7 @@ func expand(uses []Use, sets []*Toolset) (out []Use, declare []Declaration, prob
 			t := byName[u.Name]
 			switch {
 			case u.Name == "" || t == nil:
-				if at, twice := granted[u.Name]; twice && u.Name != "" {
+				if at, twice := granted[u.Name]; twice && u.Name != "" && u.Name != UseAgent {
 					problems = append(problems, Problem{Pos: u.Pos, Text: "tool " + quoted(u.Name) + ": declared twice, first at " + at.String()})
 					continue
 				}

@@ -91,7 +91,13 @@ var shapes = map[string]*shape{
 
 var useShape = &shape{form: caseForm, cases: []*shape{
 	{form: mapForm, open: true, data: "settings of the tool", doc: "A tool or a toolset by name; every other key is a setting of it.", keys: []key{
-		{name: "use", required: true, shape: with(toolName, "Name of the tool, of the group of tools, or of a Toolset document.")},
+		{name: "use", required: true, shape: with(toolName, "Name of the tool, of the group of tools, or of a Toolset document; llm, or agent.")},
+		{name: "model", def: "the agent's own", shape: with(modelShape, "Of llm: the model that is asked. It has no tools, and remembers nothing.")},
+		{name: "calls", def: "any", shape: number(counts, "Of llm: how many questions the programs of a run may ask.")},
+		{name: "tokens", def: "the run's", shape: number(counts, "Of llm: tokens that they may take, of those of the run.")},
+		{name: "money", def: "the run's", shape: number(amounts, "Of llm: what they may cost, of what the run may.")},
+		{name: "file", shape: filePath("Of agent: the file of the agent that is called, or its folder.")},
+		{name: "for", def: "programs and agents", shape: enum("Who may use the tools: the agents that this one calls alone, and not its own programs.", "agents")},
 	}},
 	{form: mapForm, doc: "The tools of an MCP server.", keys: []key{
 		{name: "mcp", required: true, shape: &shape{form: mapForm, doc: "How to reach the server.", one: []string{"command", "url"}, keys: []key{
@@ -112,6 +118,27 @@ var secretShape = &shape{form: mapForm, secret: true, want: "{env: NAME}, {file:
 		{name: "keyring", shape: &shape{form: textForm, secret: true, pattern: patternRing, want: "SERVICE/ACCOUNT", doc: "Service and account under which the system's keyring holds it."}},
 	}}
 
+var modelShape = &shape{form: mapForm, keys: []key{
+	{name: "provider", required: true, shape: enum("Who serves the model.", "openai", "anthropic", "recorded")},
+	{name: "name", shape: text("The model's name.")},
+	{name: "baseURL", def: "the provider's", shape: &shape{form: textForm, pattern: patternURL, secret: true, want: "a URL that begins with https:// or http:// and holds no password", doc: "Where the model is served."}},
+	{name: "insecure", def: "false", shape: yesNo("Whether baseURL may begin with http:// though the server is not on this machine: whoever is in between reads the key, and all that the model is shown.")},
+	{name: "key", def: "{env: OPENAI_API_KEY} or {env: ANTHROPIC_API_KEY} where baseURL is the provider's, else none", shape: with(secretShape, "Where the key is; never the key.")},
+	{name: "reply", def: "fenced", shape: enum("How the model writes a program: as a fenced block in its text, or as the argument of a call of a tool.", "fenced", "tool")},
+	{name: "maxTokens", def: "8192", shape: number(counts, "The most tokens of one reply. A program that is cut there is not run.")},
+	{name: "timeout", def: "10m", shape: number(durations, "How long the model may take for one reply, attempts that fail included.")},
+	{name: "price", def: "not known: limits.money cannot stand", shape: &shape{form: mapForm, doc: "What a million tokens cost, in the unit of limits.money.", keys: []key{
+		{name: "in", required: true, shape: number(amounts, "Tokens that the model reads.")},
+		{name: "out", required: true, shape: number(amounts, "Tokens that it writes.")},
+		{name: "cached", def: "as in", shape: number(amounts, "Tokens that it reads from the provider's cache.")},
+		{name: "written", def: "in and a quarter", shape: number(amounts, "Tokens that are put into the cache.")},
+	}}},
+	{name: "recording", shape: filePath("The transcript that is played.")},
+}, when: []condition{
+	{key: "provider", is: []string{"recorded"}, wants: []string{"recording"}, bans: []string{"baseURL", "insecure", "key", "reply", "maxTokens", "timeout", "price"}},
+	{key: "provider", is: []string{"openai", "anthropic"}, wants: []string{"name"}, bans: []string{"recording"}},
+}}
+
 var agentShape = &shape{form: mapForm, one: []string{"model", "program"},
 	when: []condition{
 		{key: "mode", is: []string{"program"}, wants: []string{"program"}, bans: []string{"model"}},
@@ -119,26 +146,7 @@ var agentShape = &shape{form: mapForm, one: []string{"model", "program"},
 	},
 	keys: []key{
 		{name: "instructions", shape: &shape{form: textForm, file: true, want: "a text, or {file: PATH}", doc: "What the agent is for: told to the model before the task."}},
-		{name: "model", shape: &shape{form: mapForm, doc: "The language model that writes the programs.", keys: []key{
-			{name: "provider", required: true, shape: enum("Who serves the model.", "openai", "anthropic", "recorded")},
-			{name: "name", shape: text("The model's name.")},
-			{name: "baseURL", def: "the provider's", shape: &shape{form: textForm, pattern: patternURL, secret: true, want: "a URL that begins with https:// or http:// and holds no password", doc: "Where the model is served."}},
-			{name: "insecure", def: "false", shape: yesNo("Whether baseURL may begin with http:// though the server is not on this machine: whoever is in between reads the key, and all that the model is shown.")},
-			{name: "key", def: "{env: OPENAI_API_KEY} or {env: ANTHROPIC_API_KEY} where baseURL is the provider's, else none", shape: with(secretShape, "Where the key is; never the key.")},
-			{name: "reply", def: "fenced", shape: enum("How the model writes a program: as a fenced block in its text, or as the argument of a call of a tool.", "fenced", "tool")},
-			{name: "maxTokens", def: "8192", shape: number(counts, "The most tokens of one reply. A program that is cut there is not run.")},
-			{name: "timeout", def: "10m", shape: number(durations, "How long the model may take for one reply, attempts that fail included.")},
-			{name: "price", def: "not known: limits.money cannot stand", shape: &shape{form: mapForm, doc: "What a million tokens cost, in the unit of limits.money.", keys: []key{
-				{name: "in", required: true, shape: number(amounts, "Tokens that the model reads.")},
-				{name: "out", required: true, shape: number(amounts, "Tokens that it writes.")},
-				{name: "cached", def: "as in", shape: number(amounts, "Tokens that it reads from the provider's cache.")},
-				{name: "written", def: "in and a quarter", shape: number(amounts, "Tokens that are put into the cache.")},
-			}}},
-			{name: "recording", shape: filePath("The transcript that is played.")},
-		}, when: []condition{
-			{key: "provider", is: []string{"recorded"}, wants: []string{"recording"}, bans: []string{"baseURL", "insecure", "key", "reply", "maxTokens", "timeout", "price"}},
-			{key: "provider", is: []string{"openai", "anthropic"}, wants: []string{"name"}, bans: []string{"recording"}},
-		}}},
+		{name: "model", shape: with(modelShape, "The language model that writes the programs.")},
 		{name: "program", shape: filePath("A Starlark file to run in place of a model.")},
 		{name: "mode", def: "react, or program if there is one", shape: enum("How programs come about: written turn by turn from what is shown, written from trusted text alone, or by a person.", "react", "plan", "program")},
 		{name: "inputs", def: "none", shape: &shape{form: listForm, doc: "The values that a run is given.", item: &shape{form: mapForm, keys: []key{
@@ -149,6 +157,7 @@ var agentShape = &shape{form: mapForm, one: []string{"model", "program"},
 			{name: "default", shape: &shape{form: textForm, empty: true, doc: "Its value where the run gives none. Without one, the run must."}},
 		}}}},
 		{name: "tools", def: "none", shape: &shape{form: listForm, item: useShape, doc: "What programs may call, policies permitting."}},
+		{name: "returns", def: "anything", shape: &shape{form: dataForm, doc: "JSON Schema of the answer, for the agents that call this one.", want: "a JSON Schema"}},
 		{name: "toolsets", def: "none", shape: filePaths("Files with Toolset documents, which tools may name.")},
 		{name: "policies", def: "none", shape: filePaths("Files or folders with Policy documents of the agent's own: they can deny and ask, and grant nothing.")},
 		{name: "observe", def: "hide-untrusted", shape: enum("What of the results the model is shown.", "reveal", "hide-untrusted", "policy")},

@@ -54,6 +54,7 @@ type Agent struct {
 	Mode         string // react (default with a model), plan, program
 	Inputs       []Input
 	Tools        []Use
+	Returns      any      // JSON Schema of its answer, plain data; nil: anything
 	Toolsets     []Ref    // files with Toolset documents, resolved
 	Policies     []string // paths of policy files of its own, resolved: these may only deny or ask
 	Observe      string   // hide-untrusted (default), reveal, policy
@@ -117,9 +118,19 @@ type Use struct {
 	Options map[string]Option // everything else written beside "use"
 	MCP     *MCP
 	Script  string // path, resolved
+	Model   *Model // of UseLLM; nil: the agent's own
+	Limits  Limits // of UseLLM: of calls, tokens and money
+	Agent   string // of UseAgent: path of the agent's file or folder, resolved
+	Beneath bool   // only for the agents that this one calls
 	Dir     string // folder of the file that grants it: what its paths are seen from
 	Pos     Position
 }
+
+// The names of tools that are made of what else the agent's file says.
+const (
+	UseLLM   = "llm"   // llm.ask, a model without tools
+	UseAgent = "agent" // another agent, as a tool of its name
+)
 
 // Option is one setting of a tool, with its place.
 type Option struct {

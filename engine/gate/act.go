@@ -47,7 +47,7 @@ func (g *Gate) act(ctx context.Context, a *act) eval.Result {
 	if failed == nil {
 		v, failed = g.receive(a, out)
 	}
-	ended := journal.CallEnded{Tool: a.name, Duration: g.cfg.Clock().Sub(begin)}
+	ended := journal.CallEnded{Tool: a.tool.Name, Duration: g.cfg.Clock().Sub(begin)}
 	if failed == nil {
 		ended.Value, ended.Label = &v, v.Deep()
 	} else {

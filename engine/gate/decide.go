@@ -225,7 +225,7 @@ func (g *Gate) oblige(ctx context.Context, x *crossing, r *policies.Request, d *
 	}
 	if len(v.redact) > 0 {
 		args := v.redactUnder(rootArgs, x.args, x.pc)
-		if err := x.tool.CheckArgs(args); err != nil {
+		if err := x.check(args); err != nil {
 			deny(d, core(reasonObligation, "redacted arguments: "+err.Error()))
 			return v
 		}
@@ -324,9 +324,9 @@ func (g *Gate) enter(x *crossing, v verdict, readHistory, asked bool) {
 		g.counts.Allowed++
 	}
 	changed := len(v.marks) > 0
-	if x.kind == policies.KindTool {
+	if x.kind == policies.KindTool || x.kind == policies.KindModel {
 		g.done = maps.Clone(g.done)
-		g.done[x.name]++
+		g.done[x.tool.Name]++
 		changed = true
 	}
 	for _, m := range v.marks {

@@ -71,7 +71,7 @@ func (g *Gate) decideAll(ctx context.Context, calls []eval.Call, results []eval.
 	for _, a := range acts {
 		e, ok := g.next(a.id)
 		a.past = ok && e.Type == journal.CallStart
-		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.name, Key: a.key})
+		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.tool.Name, Key: a.key})
 	}
 	if err := g.flush(ctx, len(acts) > 0); err != nil {
 		for i, c := range calls {
@@ -119,6 +119,13 @@ func (g *Gate) crossTool(ctx context.Context, c eval.Call) (*act, eval.Result) {
 	x := g.of(s, c, args)
 	if err := s.tool.CheckArgs(args); err != nil {
 		return nil, g.mistaken(x, codeArguments, err.Error(), "")
+	}
+	if p := s.tool.Asks; p != "" {
+		args.Keys = append(args.Keys, value.StringOf(providerArg, label.Bottom()))
+		args.Items = append(args.Items, value.StringOf(p, label.Bottom()))
+		c.Kind = policies.KindModel
+		x = g.of(modelOf(s.tool, s), c, args)
+		x.name = policies.KindModel
 	}
 	v := g.settle(ctx, x)
 	if v.refusal != nil {

@@ -103,8 +103,8 @@ type Config struct {
 	// cannot be had is a denial. A nil CanHave means that there is no more than [TierNone].
 	CanHave func(Tier) error
 
-	// Spent is called with what models used that a tool asked, where its call is recorded and not made again. nil: nobody counts it.
-	Spent func(journal.Spent)
+	// Spent is called with what models used that a tool of the name asked, where its call is recorded and not made again. nil: nobody counts it.
+	Spent func(tool string, s journal.Spent)
 
 	// Marks are those that earlier runs of the session left, for policies to read.
 	Marks []string

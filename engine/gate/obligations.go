@@ -70,12 +70,12 @@ const redacted = "[redacted]"
 
 // The types of obligation, and for which kinds of call each can be fulfilled.
 var fits = map[string][]string{
-	policies.ObligeRedact:  {policies.KindTool, policies.KindObserve, policies.KindAnswer},
-	policies.ObligeLabel:   {policies.KindTool, policies.KindObserve, policies.KindAnswer, policies.KindEndorse, policies.KindDeclassify},
-	policies.ObligeLimit:   {policies.KindTool, policies.KindObserve, policies.KindAnswer, policies.KindEndorse, policies.KindDeclassify, policies.KindProgram},
+	policies.ObligeRedact:  {policies.KindTool, policies.KindModel, policies.KindObserve, policies.KindAnswer},
+	policies.ObligeLabel:   {policies.KindTool, policies.KindModel, policies.KindObserve, policies.KindAnswer, policies.KindEndorse, policies.KindDeclassify},
+	policies.ObligeLimit:   {policies.KindTool, policies.KindModel, policies.KindObserve, policies.KindAnswer, policies.KindEndorse, policies.KindDeclassify, policies.KindProgram},
 	policies.ObligeMark:    nil, // every kind
 	policies.ObligeIsolate: nil,
-	policies.ObligeMask:    {policies.KindTool},
+	policies.ObligeMask:    {policies.KindTool, policies.KindModel},
 	policies.ObligeNotify:  nil,
 }
 

@@ -188,7 +188,7 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 				return fail(err)
 			}
 			if ended.Spent != nil && g.cfg.Spent != nil {
-				g.cfg.Spent(*ended.Spent)
+				g.cfg.Spent(a.tool.Name, *ended.Spent)
 			}
 			return g.ended(ctx, a, ended)
 		}
@@ -213,7 +213,7 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 				return g.interrupted(ctx, a, "it had begun when the process ended, whether it had its effect is not known, and by now the policies do not allow it")
 			}
 		}
-		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.name, Key: a.key, Try: try})
+		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.tool.Name, Key: a.key, Try: try})
 		if err := g.flush(ctx, true); err != nil {
 			return fail(err)
 		}
@@ -263,7 +263,7 @@ func (g *Gate) ended(ctx context.Context, a *act, ended journal.CallEnded) (eval
 // failure is what a program is told of a call that failed.
 func (a *act) failure(ended journal.CallEnded) *eval.CallError {
 	return &eval.CallError{
-		Code: ended.Code, Text: a.name + ": " + cmp.Or(ended.Told, ended.Text), Label: ended.Label, Final: ended.Code == codeCancelled,
+		Code: ended.Code, Text: a.tool.Name + ": " + cmp.Or(ended.Told, ended.Text), Label: ended.Label, Final: ended.Code == codeCancelled,
 	}
 }
 
@@ -287,7 +287,7 @@ func (g *Gate) askAgain(ctx context.Context, a *act) (res eval.Result, again boo
 
 // interrupted ends a call that had begun and is not made again.
 func (g *Gate) interrupted(ctx context.Context, a *act, text string) (res eval.Result, done bool) {
-	ended := journal.CallEnded{Tool: a.name, Code: codeInterrupted, Text: text, Label: a.lowered(a.outcome.Join(a.source))}
+	ended := journal.CallEnded{Tool: a.tool.Name, Code: codeInterrupted, Text: text, Label: a.lowered(a.outcome.Join(a.source))}
 	g.mu.Lock()
 	g.counts.Failed++
 	g.mu.Unlock()

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,7 +37,7 @@ func Rebuild(events []journal.Event, tools *builtins.Set) ([]Recorded, error) {
 		tools = new(builtins.Set)
 	}
 	events = journal.Current(events, false)
-	p := past{tools: tools, shown: label.Bottom(), done: map[string]int{}, went: map[string]bool{}, counted: map[string]bool{}}
+	p := past{tools: tools, shown: label.Bottom(), done: map[string]int{}, went: map[string]bool{}, tool: map[string]string{}, counted: map[string]bool{}}
 	for _, e := range events {
 		if err := p.look(e); err != nil {
 			return nil, err
@@ -65,7 +66,8 @@ type past struct {
 	run   string
 	begun bool
 	typed []string
-	went  map[string]bool // calls that went on
+	went  map[string]bool   // calls that went on
+	tool  map[string]string // that calls ran
 
 	turn    int
 	shown   label.Label // of the model's context, without who writes the program
@@ -94,7 +96,13 @@ func (p *past) look(e journal.Event) error {
 		for _, name := range start.Tools {
 			p.done[name] = 0
 		}
-	case journal.CallStart, journal.Endorsed:
+	case journal.CallStart:
+		started, err := journal.Decode[journal.CallStarted](e)
+		if err != nil {
+			return err
+		}
+		p.went[e.Call], p.tool[e.Call] = true, started.Tool
+	case journal.Endorsed:
 		p.went[e.Call] = true
 	case journal.CallResult:
 		ended, err := journal.Decode[journal.CallEnded](e)
@@ -153,9 +161,9 @@ func (p *past) count(call string, d journal.DecisionMade) {
 		return
 	}
 	p.counted[call] = true
-	if d.Kind == policies.KindTool {
+	if d.Kind == policies.KindTool || d.Kind == policies.KindModel {
 		p.done = maps.Clone(p.done)
-		p.done[d.Tool]++
+		p.done[cmp.Or(p.tool[call], d.Tool)]++
 	}
 	for _, o := range d.Decision.Obligations {
 		if name, _ := o.Fields["name"].(string); o.Type == policies.ObligeMark && name != "" {
@@ -214,7 +222,7 @@ func (p *past) shape(d journal.DecisionMade) (*shape, []string, error) {
 	case policies.KindBuiltin:
 		return builtinShape, nil, nil
 	default:
-		for _, s := range []*shape{endorseShape, declassifyShape, answerShape, observeShape, programShape} {
+		for _, s := range []*shape{endorseShape, declassifyShape, answerShape, observeShape, programShape, modelShape} {
 			if s.tool.Name == d.Kind {
 				return s, nil, nil
 			}

@@ -53,6 +53,7 @@ var (
 	answerShape     = crossingShape(policies.KindAnswer)
 	observeShape    = crossingShape(policies.KindObserve)
 	programShape    = crossingShape(policies.KindProgram)
+	modelShape      = crossingShape(policies.KindModel)
 )
 
 func crossingShape(kind string) *shape {
@@ -101,6 +102,24 @@ type crossing struct {
 	core func() ([]policies.Reason, bool)
 
 	in label.Label // of everything that is decided on, history aside
+}
+
+// modelOf makes the shape of a tool that asks a model: what policies see is the crossing model, what runs is the tool.
+func modelOf(t *builtins.Tool, s *shape) *shape {
+	out := *modelShape
+	out.tool, out.source = t, s.source
+	return &out
+}
+
+// providerArg is the argument of the crossing model that says who is asked. The gate gives it.
+const providerArg = "provider"
+
+// check checks the arguments of a call against the tool's schemas, but for what the gate has added.
+func (x *crossing) check(args value.Value) error {
+	if x.kind == policies.KindModel {
+		args.Keys, args.Items = args.Keys[:len(args.Keys)-1], args.Items[:len(args.Items)-1]
+	}
+	return x.tool.CheckArgs(args)
 }
 
 // begin makes a crossing of a call and its arguments, labelled as they are.

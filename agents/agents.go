@@ -42,6 +42,14 @@ type RunOptions struct {
 	Task   string            // the value of the input "task"
 	Inputs map[string]string // other inputs, by name
 
+	// After is the run that this one goes on from, which has ended: its names are there, with their labels, and its model has its conversation. Inputs
+	// that are not given have their values from there; those that are secret, and in no journal, must be given again. "": the session begins.
+	After string
+
+	// Accept is asked whether to go on from After although something is not as it was when that began; an error is why not. nil: not if any of it
+	// matters. Another language, mode, agent or principal is refused without asking.
+	Accept func([]engine.Change) error
+
 	// Author is the label of who wrote the agent's program; nil: as trusted as the agent's file. A model's
 	// programs have the label of what it was shown.
 	Author *label.Label
@@ -69,9 +77,16 @@ type InputError struct{ Problems []string }
 func (e *InputError) Error() string { return strings.Join(e.Problems, "\n") }
 
 // Run runs the agent once. A run that ends badly is a Result; the error says that it could not begin (an
-// [*InputError]), or that its journal failed.
+// [*InputError]; an [*engine.ChangedError] or another reason why the run After cannot be gone on from), or that its journal failed.
 func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
-	inputs, task, err := a.inputs(o)
+	var before earlier
+	if o.After != "" {
+		var err error
+		if before, err = a.goOn(ctx, o); err != nil {
+			return Result{}, err
+		}
+	}
+	inputs, err := a.inputs(o, before)
 	if err != nil {
 		return Result{}, err
 	}
@@ -81,18 +96,25 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 	}
 	shown := label.Bottom()
 	if a.model != nil {
-		shown = own.Join(task.Label)
+		shown = own
+		for _, in := range inputs {
+			if in.Name == "task" {
+				shown = shown.Join(in.Value.Label)
+			}
+		}
 	}
 	purse := a.purse(ctx)
 	e, err := a.engine(purse)
 	if err != nil {
 		return Result{}, err
 	}
-	s, err := e.Start(ctx, engine.Run{ID: o.ID, Inputs: inputs, Context: shown})
+	s, err := e.Start(ctx, engine.Run{ID: o.ID, Inputs: inputs, Context: shown, After: before.Earlier})
 	if err != nil {
 		return Result{}, err
 	}
-	return a.run(ctx, s, purse, inputs, own, o.inspect)
+	r := &run{agent: a, session: s, purse: purse, talk: before.talk}
+	err = r.whole(ctx, s.Inputs(), own, o.inspect)
+	return r.out, err
 }
 
 // own is the label of what the agent's file says.
@@ -118,19 +140,20 @@ func (a *Agent) engine(purse *wallet) (*engine.Engine, error) {
 	})
 }
 
-// run takes a session from its beginning to its end.
-func (a *Agent) run(ctx context.Context, s *engine.Session, purse *wallet, inputs []journal.Input, own label.Label, inspect func(*engine.Session)) (Result, error) {
+// whole takes a run from its beginning to its end.
+func (r *run) whole(ctx context.Context, inputs []journal.Input, own label.Label, inspect func(*engine.Session)) error {
+	s := r.session
 	defer s.Close() // what was not given up by its end expires
-	r := &run{agent: a, session: s, purse: purse, out: Result{Run: s.ID()}}
-	ctx = purse.within(ctx)
+	r.out.Run = s.ID()
+	ctx = r.purse.within(ctx)
 	var err error
-	if a.model == nil {
+	if r.agent.model == nil {
 		err = r.program(ctx, own)
 	} else {
 		err = r.loop(ctx, inputs)
 	}
-	r.out.Spent = purse.Spent()
-	if bad := purse.asked.unanswered(); bad != nil && r.out.Model == nil {
+	r.out.Spent = r.purse.Spent()
+	if bad := r.purse.asked.unanswered(); bad != nil && r.out.Model == nil {
 		r.out.Model = bad
 	}
 	r.out.Counts, r.out.Waiting = s.Gate().Counts(), s.Gate().Waiting()
@@ -147,7 +170,7 @@ func (a *Agent) run(ctx context.Context, s *engine.Session, purse *wallet, input
 		inspect(s)
 	}
 	ended := s.End(ctx, engine.Ending{Status: r.out.Status, Answer: r.out.Answer, Reason: r.out.Reason})
-	return r.out, cmp.Or(err, ended) // a journal that failed fails again
+	return cmp.Or(err, ended) // a journal that failed fails again
 }
 
 // Meter returns how many bits the endorsements and refusals of an agent's session may reveal.
@@ -164,9 +187,8 @@ func Limits(l spec.Limits) eval.Limits {
 }
 
 // inputs labels what the run is given, and says which of it a person typed.
-func (a *Agent) inputs(o RunOptions) (out []journal.Input, task value.Value, err error) {
+func (a *Agent) inputs(o RunOptions, before earlier) (out []journal.Input, err error) {
 	var bad []string
-	task = value.StringOf("", label.Bottom())
 	declared := map[string]bool{}
 	for _, in := range a.Spec.Inputs {
 		declared[in.Name] = true
@@ -175,7 +197,14 @@ func (a *Agent) inputs(o RunOptions) (out []journal.Input, task value.Value, err
 			text, given = o.Task, true
 		}
 		byPerson := given
-		if !given && in.Default != nil {
+		switch {
+		case given:
+		case before.Earlier != nil && in.Name == "task" && a.model != nil:
+			bad = append(bad, `input "task": got nothing, want what to do next: --task …`)
+			continue
+		case before.has(in.Name):
+			continue
+		case in.Default != nil:
 			text, given = *in.Default, true
 		}
 		if !given {
@@ -185,9 +214,6 @@ func (a *Agent) inputs(o RunOptions) (out []journal.Input, task value.Value, err
 		v := value.StringOf(text, in.For(a.principal.Sub).WithSources(label.Source{Tool: "input", Of: in.Name}))
 		typed := byPerson && v.Label.Trust() >= label.User // a default is what the agent's file says
 		out = append(out, journal.Input{Name: in.Name, Value: v, Typed: typed})
-		if in.Name == "task" {
-			task = v
-		}
 	}
 	for name := range o.Inputs {
 		if !declared[name] {
@@ -199,9 +225,9 @@ func (a *Agent) inputs(o RunOptions) (out []journal.Input, task value.Value, err
 	}
 	if len(bad) > 0 {
 		sort.Strings(bad)
-		return nil, task, &InputError{bad}
+		return nil, &InputError{bad}
 	}
-	return out, task, nil
+	return out, nil
 }
 
 // run is one run in progress.
@@ -209,6 +235,7 @@ type run struct {
 	agent   *Agent
 	session *engine.Session
 	purse   *wallet
+	talk    []model.Message // what the model was told and has replied
 	out     Result
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"callgate/agents/model"
@@ -46,22 +47,17 @@ func spentOf(s journal.Spent) model.Spent {
 // loop lets the model write programs until one answers.
 func (r *run) loop(ctx context.Context, inputs []journal.Input) error {
 	a := r.agent
-	task := ""
-	for _, in := range inputs {
-		if in.Name == "task" {
-			task = in.Value.Str
-		}
-	}
-	request := model.Request{System: a.prompt(), Style: a.style(), Messages: []model.Message{{Role: model.User, Text: firstMessage(task, inputs)}}}
-	say := func(text string) {
-		request.Messages = append(request.Messages, model.Message{Role: model.User, Text: text})
-	}
+	request := model.Request{System: a.prompt(), Style: a.style(), Messages: slices.Clone(r.talk)}
+	defer func() { r.talk = request.Messages }()
+	say := func(text string) { request.Messages = say(request.Messages, text) }
+	before := r.session.Turns()
+	say(opening(inputs, before))
 	turns := a.Spec.Limits.Turns
 	if turns <= 0 {
 		turns = defaultTurns
 	}
 	failures, without := map[string]int{}, 0
-	for turn := 1; turn <= turns; turn++ {
+	for turn := before + 1; turn <= before+turns; turn++ {
 		author := r.session.Gate().Context().WithSources(label.Source{Tool: "model", Of: fmt.Sprintf("turn %d", turn)})
 		reply, err := r.reply(ctx, turn, author, request)
 		if err != nil {

@@ -12,16 +12,23 @@ import (
 // [engine.Engine.Resume], whose errors are those of Resume. The run's model and its inputs are those that it began with; replies of the model that are recorded are not
 // asked for again.
 func (a *Agent) Resume(ctx context.Context, again engine.Again) (Result, error) {
+	before, err := a.before(ctx, again.Run, again.Secret)
+	if err != nil {
+		return Result{}, err
+	}
 	purse := a.purse(ctx)
 	e, err := a.engine(purse)
 	if err != nil {
 		return Result{}, err
 	}
+	again.After = before.Earlier
 	s, err := e.Resume(ctx, again)
 	if err != nil {
 		return Result{}, err
 	}
-	return a.run(ctx, s, purse, s.Inputs(), a.own(), nil)
+	r := &run{agent: a, session: s, purse: purse, talk: before.talk}
+	err = r.whole(ctx, s.Inputs(), a.own(), nil)
+	return r.out, err
 }
 
 // Replayed is what came of going over a run again without any effect.
@@ -35,18 +42,23 @@ type Replayed struct {
 
 // Replay goes over a run of the agent again, with no effect and without its model, and returns what differs from what is recorded. The error says that
 // it could not be gone over.
-func (a *Agent) Replay(ctx context.Context, run string, secret map[string]string) (Replayed, error) {
-	out := Replayed{Run: run, Differences: []journal.Difference{}}
+func (a *Agent) Replay(ctx context.Context, id string, secret map[string]string) (Replayed, error) {
+	out := Replayed{Run: id, Differences: []journal.Difference{}}
+	before, err := a.before(ctx, id, secret)
+	if err != nil {
+		return out, err
+	}
 	purse := a.purse(ctx)
 	e, err := a.engine(purse)
 	if err != nil {
 		return out, err
 	}
-	s, err := e.Resume(ctx, engine.Again{Run: run, Only: true, Secret: secret})
+	s, err := e.Resume(ctx, engine.Again{Run: id, Only: true, Secret: secret, After: before.Earlier})
 	if err != nil {
 		return out, err
 	}
-	_, err = a.run(ctx, s, purse, s.Inputs(), a.own(), nil)
+	r := &run{agent: a, session: s, purse: purse, talk: before.talk}
+	err = r.whole(ctx, s.Inputs(), a.own(), nil)
 	out.Ended = err == nil
 	var differences []journal.Difference
 	out.Met, out.Events, differences = s.Compared()

@@ -102,16 +102,21 @@ func (s *Session) move(ctx context.Context, to gate.Tier) error {
 	if to <= s.tier {
 		return nil
 	}
-	pool := s.cfg.Isolation.Workers[to]
-	if pool == nil {
-		return &IsolationError{to, s.cfg.Isolation.canHave(to)}
-	}
 	cfg := worker.Config{Config: s.config, Account: s.eval.Account(), Floor: s.cfg.Isolation.Floor}
-	if s.turn > 1 {
+	if s.turn > 1 || s.held {
 		var err error
 		if cfg.Snapshot, err = s.eval.Snapshot(0); err != nil {
 			return err
 		}
+	}
+	return s.open(ctx, to, cfg)
+}
+
+// open makes the session in a tier above [gate.TierNone].
+func (s *Session) open(ctx context.Context, to gate.Tier, cfg worker.Config) error {
+	pool := s.cfg.Isolation.Workers[to]
+	if pool == nil {
+		return &IsolationError{to, s.cfg.Isolation.canHave(to)}
 	}
 	cfg.Idle = s.cfg.Isolation.Idle
 	cfg.Again = func(ctx context.Context) (*worker.Process, error) {
@@ -121,7 +126,7 @@ func (s *Session) move(ctx context.Context, to gate.Tier) error {
 		}
 		return p, err
 	}
-	p, err := pool.Get(ctx, s.config.Limits)
+	p, err := pool.Get(ctx, cfg.Limits)
 	if err != nil {
 		return &IsolationError{to, err}
 	}
@@ -130,7 +135,9 @@ func (s *Session) move(ctx context.Context, to gate.Tier) error {
 		p.Kill()
 		return err
 	}
-	s.eval.Close()
+	if s.eval != nil {
+		s.eval.Close()
+	}
 	s.eval, s.tier, s.confined = next, to, p.Achieved()
 	return nil
 }

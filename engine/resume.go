@@ -33,12 +33,19 @@ type Again struct {
 
 	// Only is for looking: what is recorded is compared, nothing is stored, and nothing has an effect; see [journal.Retracing].
 	Only bool
+
+	// Base is Only for a run that another one goes on from: it has ended for good, and has to be met as it is recorded. See [Session.Keep].
+	Base bool
+
+	// After is where the run had begun, if that was where an earlier run of its session had ended; see [Engine.Before].
+	After *Earlier
 }
 
 // Change is something that is not as it was when a run began.
 type Change struct {
 	Text    string // what, in words
 	Matters bool   // programs may do something else because of it; else it holds only for calls that are yet to be decided
+	Never   bool   // no other run goes on from that one with it: names and labels were made for somebody, or something, else
 }
 
 // ChangedError says that a run was not gone on with because of what has changed since it began.
@@ -64,7 +71,7 @@ func (e *ChangedError) Error() string {
 //
 // Errors, besides those of [journal.Retrace]: a [*ChangedError]; and what of the inputs is missing.
 func (e *Engine) Resume(ctx context.Context, a Again) (_ *Session, err error) {
-	how := journal.Retracing{By: a.By, Process: a.Process, Only: a.Only}
+	how := journal.Retracing{By: a.By, Process: a.Process, Only: a.Only, Base: a.Base}
 	run, header, err := journal.Retrace(ctx, e.cfg.Store, a.Run, how, journal.Options{Now: e.cfg.Clock, Who: a.By})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
@@ -77,44 +84,42 @@ func (e *Engine) Resume(ctx context.Context, a Again) (_ *Session, err error) {
 	if err := e.accept(run, header, a); err != nil {
 		return nil, err
 	}
-	inputs := slices.Clone(header.Inputs)
-	var typed []string
-	for i, in := range inputs {
-		if journal.Masked(in.Value) {
-			text, given := a.Secret[in.Name]
-			if !given {
-				return nil, fmt.Errorf("engine: run %s: input %q is secret, and the journal does not hold it: give it again", a.Run, in.Name)
-			}
-			inputs[i].Value = value.StringOf(text, in.Value.Label)
-		}
-		if in.Typed {
-			typed = append(typed, inputs[i].Value.Str)
-		}
+	if err := follows(run, header, a); err != nil {
+		return nil, err
 	}
-	limits := eval.Limits{
-		Steps: header.Limits["steps"], Memory: header.Limits["memory"], Wall: time.Duration(header.Limits["wall_ms"]) * time.Millisecond,
-		Calls: int(header.Limits["calls"]), Depth: int(header.Limits["depth"]), Output: header.Limits["output"],
+	b := begun{
+		revision: header.Revision, inputs: slices.Clone(header.Inputs), shown: label.Top(), meter: int(header.Limits["meter"]), after: a.After,
+		limits: eval.Limits{
+			Steps: header.Limits["steps"], Memory: header.Limits["memory"], Wall: time.Duration(header.Limits["wall_ms"]) * time.Millisecond,
+			Calls: int(header.Limits["calls"]), Depth: int(header.Limits["depth"]), Output: header.Limits["output"],
+		},
 	}
-	shown := label.Top()
+	for i, in := range b.inputs {
+		if !journal.Masked(in.Value) {
+			continue
+		}
+		text, given := a.Secret[in.Name]
+		if !given {
+			return nil, fmt.Errorf("engine: run %s: input %q is secret, and the journal does not hold it: give it again", a.Run, in.Name)
+		}
+		b.inputs[i].Value = value.StringOf(text, in.Value.Label)
+	}
 	if header.Context != nil {
-		shown = *header.Context
+		b.shown = *header.Context
 	}
-	return e.session(ctx, run, header.Revision, inputs, typed, shown, limits, int(header.Limits["meter"]))
+	return e.session(ctx, run, b)
 }
 
 // accept finds out what has changed since the run began, and whether that may be.
 func (e *Engine) accept(run *journal.Run, was journal.RunStarted, a Again) error {
-	if was.Schemas == nil && len(was.Tools) > 0 {
-		return fmt.Errorf("engine: run %s was begun by a version that did not record what is needed to go on with it: run it anew", a.Run)
-	}
-	if was.Language != eval.Language {
-		return &ChangedError{a.Run, []Change{{fmt.Sprintf("the language has become %s, from %s: its programs cannot be run again; run the agent anew", eval.Language, was.Language), true}}}
+	if err := e.speaks(a.Run, was); err != nil {
+		return err
 	}
 	changes := e.changes(was)
 	for _, c := range changes {
 		run.Changed(c.Text)
 	}
-	if len(changes) == 0 || a.Only {
+	if len(changes) == 0 || a.Only || a.Base {
 		return nil
 	}
 	if a.Accept != nil {
@@ -126,22 +131,36 @@ func (e *Engine) accept(run *journal.Run, was journal.RunStarted, a Again) error
 	return nil
 }
 
+// speaks finds out whether the programs of a run can be run again.
+func (e *Engine) speaks(run string, was journal.RunStarted) error {
+	if was.Schemas == nil && len(was.Tools) > 0 {
+		return fmt.Errorf("engine: run %s was begun by a version that did not record what is needed to go on with it: run it anew", run)
+	}
+	if was.Language != eval.Language {
+		return &ChangedError{run, []Change{{Text: fmt.Sprintf("the language has become %s, from %s: its programs cannot be run again; run the agent anew", eval.Language, was.Language), Matters: true, Never: true}}}
+	}
+	return nil
+}
+
 // changes compares the engine with the header of a run.
 func (e *Engine) changes(was journal.RunStarted) (out []Change) {
 	add := func(matters bool, format string, args ...any) {
-		out = append(out, Change{fmt.Sprintf(format, args...), matters})
+		out = append(out, Change{Text: fmt.Sprintf(format, args...), Matters: matters})
 	}
 	if e.cfg.Agent != was.Agent {
 		add(true, "the agent is %s, and was %s", e.cfg.Agent, was.Agent)
+		out[len(out)-1].Never = true
 	}
 	if e.cfg.Digest != was.Digest {
 		add(true, "the agent's file has changed")
 	}
 	if e.cfg.Mode != was.Mode {
 		add(true, "the mode is %s, and was %s", e.cfg.Mode, was.Mode)
+		out[len(out)-1].Never = true
 	}
 	if e.cfg.Principal.Sub != was.Principal.Sub || !slices.Equal(e.cfg.Principal.Groups, was.Principal.Groups) {
 		add(true, "it would act for %s, and acted for %s", person(e.cfg.Principal.Sub), person(was.Principal.Sub))
+		out[len(out)-1].Never = true
 	}
 	names := maps.Clone(was.Schemas)
 	maps.Copy(names, e.schemas)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"callgate/engine/confine"
 	"callgate/engine/eval"
@@ -22,6 +23,11 @@ type Run struct {
 	// Context is the label of what the session's model was shown before its first program. The zero label
 	// is Top: it may have been shown anything. [label.Bottom] says that there is no model.
 	Context label.Label
+
+	// After is where an earlier run of the session had ended: the names, floor and history of its programs are there again, inputs that are not among Inputs have
+	// their values from there, the meter has what it had left, and what the model was shown then counts as shown. Limits are
+	// whole again, but for accounts that policies keep. nil: the session begins.
+	After *Earlier
 }
 
 // Session is one run: any number of programs over one set of names. It is used by one goroutine at a time.
@@ -32,9 +38,12 @@ type Session struct {
 	eval    programs
 	config  eval.Config
 	given   []journal.Input
+	typed   []string    // by a person, in this run and earlier ones
 	inputs  label.Label // of all of them together
 	context label.Label // of what the model was shown before its first program
 	turn    int
+	first   string // run of the session
+	held    bool   // an earlier run has left names
 
 	tier      gate.Tier // that programs run in, from the last one on
 	confined  []confine.Mechanism
@@ -52,68 +61,98 @@ func (e *Engine) Start(ctx context.Context, r Run) (_ *Session, err error) {
 			run.Close()
 		}
 	}()
-	var typed []string
-	for _, in := range r.Inputs {
-		if in.Typed {
-			typed = append(typed, in.Value.Str)
-		}
+	b := begun{inputs: r.Inputs, shown: r.Context, limits: e.cfg.Limits, meter: e.cfg.Meter, after: r.After}
+	if r.After != nil {
+		b.inputs = r.After.with(r.Inputs)
+		b.shown, b.meter = r.After.begins(r.Context, min(e.cfg.Meter, r.After.Meter))
 	}
-	s, err := e.session(ctx, run, "", r.Inputs, typed, r.Context, e.cfg.Limits, e.cfg.Meter)
+	s, err := e.session(ctx, run, b)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = run.Append(ctx, journal.RunStart, "", e.header(s, r.Inputs), true); err != nil {
+	if _, err = run.Append(ctx, journal.RunStart, "", e.header(s, b), true); err != nil {
 		s.eval.Close()
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	return s, nil
 }
 
-// session makes the session of a run that has begun under policies of a revision; "": under those of today.
-func (e *Engine) session(ctx context.Context, run *journal.Run, revision string, inputs []journal.Input, typed []string, shown label.Label, limits eval.Limits, meter int) (*Session, error) {
+// begun is what a run has begun with.
+type begun struct {
+	revision string // of the policies; "": those of today
+	inputs   []journal.Input
+	shown    label.Label // to the model
+	limits   eval.Limits
+	meter    int
+	after    *Earlier // nil: the session begins
+}
+
+// session makes the session of a run that has begun.
+func (e *Engine) session(ctx context.Context, run *journal.Run, b begun) (*Session, error) {
 	if e.cfg.Watch != nil {
 		run.Watch(e.cfg.Watch)
 	}
-	s := &Session{cfg: e.cfg, run: run, given: inputs, inputs: label.Bottom(), context: shown}
+	s := &Session{cfg: e.cfg, run: run, given: b.inputs, inputs: label.Bottom(), context: b.shown, first: run.ID()}
+	cfg := worker.Config{Config: eval.Config{Tools: e.sigs, Limits: b.limits}, Floor: e.cfg.Isolation.Floor}
+	var kept *gate.Kept
+	if a := b.after; a != nil {
+		s.first, s.turn, s.held, s.typed, kept = a.first, a.Turns, true, slices.Clone(a.typed), a.kept
+		cfg.Snapshot, cfg.Account, cfg.Next = a.snapshot, a.account, true
+	}
+	for _, in := range b.inputs {
+		cfg.Inputs = append(cfg.Inputs, eval.Input{Name: in.Name, Value: in.Value})
+		s.inputs = s.inputs.Join(in.Value.Deep())
+		if in.Typed {
+			s.typed = append(s.typed, in.Value.Str)
+		}
+		if !in.Kept {
+			cfg.Anew = append(cfg.Anew, in.Name)
+		}
+	}
 	var err error
 	s.gate, err = gate.New(gate.Config{
 		Agent:     policies.Agent{Name: e.cfg.Agent, Digest: e.cfg.Digest},
 		Principal: e.cfg.Principal,
-		Session:   policies.Session{ID: run.ID(), Run: run.ID(), Mode: e.cfg.Mode},
-		Tools:     e.cfg.Tools, Known: e.cfg.Known, PDP: e.cfg.PDP, Revision: revision, Journal: run, Approver: e.cfg.Approver,
-		Clock: e.cfg.Clock, Meter: meter, Typed: typed, Reveal: e.cfg.Reveal, CanHave: e.cfg.Isolation.canHave,
-		Spent: e.cfg.Spent,
+		Session:   policies.Session{ID: s.first, Run: run.ID(), Mode: e.cfg.Mode},
+		Tools:     e.cfg.Tools, Known: e.cfg.Known, PDP: e.cfg.PDP, Revision: b.revision, Journal: run, Approver: e.cfg.Approver,
+		Clock: e.cfg.Clock, Meter: b.meter, Typed: s.typed, Reveal: e.cfg.Reveal, CanHave: e.cfg.Isolation.canHave, Kept: kept, Spent: e.cfg.Spent,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	s.gate.SetTurn(0, s.context, s.context)
-	config := eval.Config{Host: s.gate, Tools: e.sigs, Limits: limits}
-	for _, in := range inputs {
-		config.Inputs = append(config.Inputs, eval.Input{Name: in.Name, Value: in.Value})
-		s.inputs = s.inputs.Join(in.Value.Deep())
+	s.gate.SetTurn(s.turn, s.context, s.context)
+	cfg.Host = s.gate
+	s.config = cfg.Config
+	s.config.Next, s.config.Anew = false, nil // once is enough
+	if b.after != nil && b.after.tier > gate.TierNone {
+		err = s.open(ctx, b.after.tier, cfg)
+	} else {
+		s.eval, err = worker.NewLocal(cfg)
 	}
-	s.config = config
-	if s.eval, err = worker.NewLocal(worker.Config{Config: config}); err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
+	if err == nil {
+		err = s.move(ctx, e.cfg.Isolation.Least)
 	}
-	if err := s.move(ctx, e.cfg.Isolation.Least); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	return s, nil
 }
 
 // header is what the journal of a run that begins is headed by.
-func (e *Engine) header(s *Session, inputs []journal.Input) journal.RunStarted {
+func (e *Engine) header(s *Session, b begun) journal.RunStarted {
 	limits := s.eval.Limits()
-	return journal.RunStarted{
+	h := journal.RunStarted{
 		Language: eval.Language, Agent: e.cfg.Agent, Digest: e.cfg.Digest, Principal: e.cfg.Principal, Mode: e.cfg.Mode,
-		Revision: e.cfg.PDP.Revision(), Tools: e.cfg.Tools.Names(), Inputs: inputs, Schemas: e.schemas, Context: &s.context, From: e.cfg.From,
+		Revision: e.cfg.PDP.Revision(), Tools: e.cfg.Tools.Names(), Inputs: b.inputs, Schemas: e.schemas, Context: &s.context, From: e.cfg.From,
 		Limits: map[string]int64{
 			"steps": limits.Steps, "memory": limits.Memory, "wall_ms": limits.Wall.Milliseconds(),
-			"calls": int64(limits.Calls), "depth": int64(limits.Depth), "output": limits.Output, "meter": int64(max(e.cfg.Meter, 0)),
+			"calls": int64(limits.Calls), "depth": int64(limits.Depth), "output": limits.Output, "meter": int64(max(b.meter, 0)),
 		},
 	}
+	if a := b.after; a != nil {
+		h.Continues = &journal.Continued{Run: a.Run, Head: a.head, Session: a.first, Turns: a.Turns, Marks: a.kept.Marks, Changed: a.changed}
+	}
+	return h
 }
 
 // ID returns the run's id.
@@ -121,6 +160,9 @@ func (s *Session) ID() string { return s.run.ID() }
 
 // Gate returns the session's gate, to read its counts, its meter and what waits.
 func (s *Session) Gate() *gate.Gate { return s.gate }
+
+// Turns returns how many programs the session has run, those of earlier runs among them.
+func (s *Session) Turns() int { return s.turn }
 
 // Err returns why the run cannot go on, or nil: its journal has failed, or it was gone over again and is not what was recorded.
 func (s *Session) Err() error { return s.run.Err() }

@@ -221,7 +221,7 @@ func (g *Gate) crossAnswer(ctx context.Context, c eval.Call) eval.Result {
 		return eval.Result{Err: g.stopped(x, codeJournal, err).refusal}
 	}
 	g.mu.Lock()
-	g.answer = &answer
+	g.answer, g.ending = &answer, x.pc
 	g.mu.Unlock()
 	return eval.Result{Value: value.NoneOf(v.outcome)}
 }

@@ -106,8 +106,8 @@ type Config struct {
 	// Spent is called with what models used that a tool of the name asked, where its call is recorded and not made again. nil: nobody counts it.
 	Spent func(tool string, s journal.Spent)
 
-	// Marks are those that earlier runs of the session left, for policies to read.
-	Marks []string
+	// Kept is what earlier runs of the session left; nil: there were none.
+	Kept *Kept
 
 	Limits Limits
 }
@@ -147,7 +147,8 @@ type Gate struct {
 	counts   Counts
 	waiting  []Question
 	answer   *value.Value
-	tier     Tier // that the turn's program runs in
+	ending   label.Label // the pc of the answer
+	tier     Tier        // that the turn's program runs in
 	revision string
 	memo     bool                         // a builtin was permitted by a rule that reads history
 	forget   bool                         // and the history has changed since
@@ -206,7 +207,7 @@ func New(cfg Config) (*Gate, error) {
 	}
 	g := &Gate{
 		cfg: cfg, shapes: map[string]*shape{}, known: map[string]bool{}, meter: max(cfg.Meter, 0), now: cfg.Clock(),
-		base: label.Bottom(), shown: label.Bottom(), history: label.Bottom(),
+		base: label.Bottom(), shown: label.Bottom(), history: label.Bottom(), ending: label.Bottom(),
 		done: map[string]int{}, revision: cmp.Or(cfg.Revision, cfg.PDP.Revision()), origins: map[label.Source]label.Trust{},
 		counts: Counts{Builtins: map[string]int64{}},
 	}
@@ -214,8 +215,14 @@ func New(cfg Config) (*Gate, error) {
 	if p, ok := cfg.PDP.(policies.Reloader); ok {
 		g.reload = p.LastReload().Serial
 	}
-	g.kept = slices.Compact(slices.Sorted(slices.Values(cfg.Marks)))
-	g.marks = g.kept
+	if k := cfg.Kept; k != nil {
+		g.kept = slices.Compact(slices.Sorted(slices.Values(k.Marks)))
+		g.marks, g.history = g.kept, k.history
+		g.origins, g.readers = maps.Clone(k.origins), slices.Clone(k.readers)
+		if g.origins == nil {
+			g.origins = map[label.Source]label.Trust{}
+		}
+	}
 	for _, name := range cfg.Known {
 		g.known[name] = true
 	}
@@ -327,11 +334,23 @@ func (g *Gate) Answer() (value.Value, bool) {
 	return *g.answer, true
 }
 
-// Marks returns the marks that later runs of the session must be given, sorted.
-func (g *Gate) Marks() []string {
+// Kept is what the next run of a session must be given of what a gate knows. In the zero Kept that is no mark, under a label that nobody may read.
+type Kept struct {
+	Marks []string // that obligations have left to the session, sorted
+
+	// Answered is the label of whether a program has answered: of the control flow that it did so under.
+	Answered label.Label
+
+	history label.Label
+	origins map[label.Source]label.Trust
+	readers []label.Readers
+}
+
+// Keep returns what the next run of the session must be given.
+func (g *Gate) Keep() *Kept {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clone(g.kept)
+	return &Kept{Marks: slices.Clone(g.kept), Answered: g.ending, history: g.history, origins: maps.Clone(g.origins), readers: slices.Clone(g.readers)}
 }
 
 // Err returns why nothing is executed any more, or nil: the journal has failed.

@@ -338,7 +338,7 @@ func TestACallThatIsRefusedSpendsNothing(t *testing.T) {
 }
 
 func TestMarksAreReadBack(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Marks = []string{"old"} })
+	r := newRig(t, func(c *Config) { c.Kept = &Kept{Marks: []string{"old"}, history: trusted} })
 	r.pdp.decide = func(q *policies.Request) (policies.Decision, error) {
 		switch q.Call.ID {
 		case "1.1":
@@ -356,11 +356,17 @@ func TestMarksAreReadBack(t *testing.T) {
 	if got, want := r.pdp.requests[2].History.Marks, []string{"busy", "old", "saw-mail"}; !slices.Equal(got, want) {
 		t.Errorf("marks %q, want %q", got, want)
 	}
-	if got, want := r.Marks(), []string{"old", "saw-mail"}; !slices.Equal(got, want) {
+	kept := r.Keep()
+	if got, want := kept.Marks, []string{"old", "saw-mail"}; !slices.Equal(got, want) {
 		t.Errorf("marks of the session %q, want %q", got, want)
 	}
 	id, _ := res.Value.Get("id")
 	wantLabel(t, "what was decided on a mark that depends on untrusted text", id.Label, "untrusted/{ana,bob}")
+
+	next := newRig(t, func(c *Config) { c.Kept = kept })
+	next.pdp.decide = r.pdp.decide
+	id, _ = next.do(read("1.3")).Value.Get("id")
+	wantLabel(t, "the same in the session's next run", id.Label, "untrusted/{ana,bob}")
 }
 
 func TestAProgramIsIsolatedAsPolicySays(t *testing.T) {

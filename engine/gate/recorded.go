@@ -96,6 +96,9 @@ func (p *past) look(e journal.Event) error {
 		for _, name := range start.Tools {
 			p.done[name] = 0
 		}
+		if start.Continues != nil {
+			p.marks = start.Continues.Marks
+		}
 	case journal.CallStart:
 		started, err := journal.Decode[journal.CallStarted](e)
 		if err != nil {
@@ -196,15 +199,17 @@ func (p *past) request(r *Recorded) error {
 	if slices.ContainsFunc(d.Decision.Obligations, func(o policies.Obligation) bool { return o.Type == policies.ObligeRedact }) {
 		note("the arguments are those after redaction")
 	}
-	if d.Decision.ReadHistory {
-		note("marks that earlier runs of the session left are not in the journal")
+	session := p.run
+	if was := p.start.Continues; was != nil {
+		session = was.Session
+		note("what a person typed in earlier runs of the session counts as typed, and is in their journals")
 	}
 	now := d.Decision.Time
 	g := &Gate{
 		cfg: Config{
 			Agent:     policies.Agent{Name: p.start.Agent, Digest: p.start.Digest, Tools: p.start.Tools, Effects: p.effects(d)},
 			Principal: p.start.Principal, Typed: p.typed, Clock: func() time.Time { return now },
-			Session: policies.Session{ID: p.run, Run: p.run, Mode: p.start.Mode},
+			Session: policies.Session{ID: session, Run: p.run, Mode: p.start.Mode},
 		},
 		turn: p.turn, done: p.done, marks: p.marks,
 	}

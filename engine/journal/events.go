@@ -25,6 +25,18 @@ type RunStarted struct {
 	Schemas map[string]string `json:"schemas,omitempty"` // per tool, a digest of all that is declared of it
 	Context *label.Label      `json:"context,omitempty"` // of what the session's model was shown before its first program
 	From    *Origin           `json:"from,omitempty"`    // nil: the agent was not loaded from files
+
+	Continues *Continued `json:"continues,omitempty"` // nil: the session begins with this run
+}
+
+// Continued is the run from whose end another goes on: with its names, what its model was shown, and what its meter had left.
+type Continued struct {
+	Run     string   `json:"run"`
+	Head    string   `json:"head"`              // hash of its last event
+	Session string   `json:"session"`           // the first run of the session
+	Turns   int      `json:"turns"`             // programs that the session had run
+	Marks   []string `json:"marks,omitempty"`   // that it had been left by policies
+	Changed []string `json:"changed,omitempty"` // what is not as it was when that run began, in words
 }
 
 // Origin is where the files of a run's agent are: absolute paths.
@@ -48,6 +60,7 @@ type Input struct {
 	Name  string      `json:"name"`
 	Value value.Value `json:"value"`
 	Typed bool        `json:"typed,omitempty"` // by a person
+	Kept  bool        `json:"kept,omitempty"`  // it was given to an earlier run of the session, and has its value from there
 }
 
 // TurnStarted says that a program begins.

@@ -19,10 +19,16 @@ type Retracing struct {
 	// Only is for looking, not for going on: what is recorded is compared and nothing is stored. A run that has ended can be
 	// gone over so. What differs in its fields is kept ([Run.Differences]) and does not stop the run.
 	Only bool
+
+	// Base is Only for a run that another one goes on from: it must have ended for good, and all of it must be as it is recorded.
+	Base bool
 }
 
 // ErrPast is why a run that is only looked at ends: all that is recorded was met.
 var ErrPast = errors.New("there is no more of it in the journal")
+
+// ErrUnended is why no other run goes on from a run: it may go on itself.
+var ErrUnended = errors.New("it has not ended: go on with it itself")
 
 // ErrImported is why a run that came from another journal is not gone on with: it may go on there, and then each of its calls would be made
 // twice; and what it says of calls is the word of whoever exported it.
@@ -33,12 +39,13 @@ var ErrImported = errors.New("it was imported: go on with it in the journal in w
 // [*DivergedError], and the run is dead. What was recorded and no program can know beforehand, [Run.Next] tells. The first event that is not
 // in the past makes the run live: it is stored, after a [RunResumed] that says who went on.
 //
-// What only stopped the run is not in its past: see [Current]. The run is claimed as [Resume] does, unless how.Only. Errors are [*HeldError], [ErrNoRun], [ErrEnded] unless how.Only, [ErrNewer], [ErrRedacted], [ErrImported] unless how.Only and
+// What only stopped the run is not in its past: see [Current]. The run is claimed as [Resume] does, unless how.Only. Errors are [*HeldError], [ErrNoRun], [ErrEnded] unless how.Only, [ErrUnended] if how.Base, [ErrNewer], [ErrRedacted], [ErrImported] unless how.Only alone and
 // [*ChainError].
 func Retrace(ctx context.Context, s Store, run string, how Retracing, o Options) (_ *Run, header RunStarted, err error) {
 	if err := checkID(run); err != nil {
 		return nil, header, err
 	}
+	how.Only = how.Only || how.Base
 	r := newRun(s, run, o)
 	if !how.Only {
 		if err := r.hold(ctx, o); err != nil {
@@ -70,10 +77,15 @@ func Retrace(ctx context.Context, s Store, run string, how Retracing, o Options)
 	}
 	last := events[len(events)-1]
 	r.seq, r.head = last.Seq, last.Hash
+	if how.Base && canGoOn(last) == nil {
+		return nil, header, fmt.Errorf("journal: run %s: %w", run, ErrUnended)
+	}
 	if !how.Only {
 		if err := canGoOn(last); err != nil {
 			return nil, header, err
 		}
+	}
+	if !how.Only || how.Base {
 		ledger, err := s.Ledger(ctx, run)
 		if err != nil {
 			return nil, header, err
@@ -415,7 +427,7 @@ func (r *Run) meetAll(entries []Entry) (events []Event, fresh []Entry, err error
 			return nil, nil, fmt.Errorf("journal: run %s: %s: %w", r.id, in.Type, err)
 		}
 		if d := compare(e, payload); d != nil {
-			if err := r.diverged(*d); !p.how.Only {
+			if err := r.diverged(*d); !p.how.Only || p.how.Base {
 				return nil, nil, err
 			}
 		}

@@ -19,7 +19,7 @@ func (a *Agent) bounded(p *spec.Project) (problems []spec.Problem) {
 	report := func(pos spec.Position, format string, args ...any) {
 		problems = append(problems, spec.Problem{Pos: pos, Text: fmt.Sprintf(format, args...), Hint: fmt.Sprintf("%s bounds what agents say: spec.most", p.Host.File)})
 	}
-	for _, u := range p.Tools {
+	for _, u := range settings(p.Tools) {
 		for _, option := range []struct{ name, most string }{{"trust", most.Trust}, {"listing", most.Listing}} {
 			o, given := u.Options[option.name]
 			text, _ := o.Value.(string)
@@ -49,4 +49,24 @@ func (a *Agent) bounded(p *spec.Project) (problems []spec.Problem) {
 		a.Spec = &bounded
 	}
 	return problems
+}
+
+// settings are the uses of an agent, and besides each the maps in lists of its options as if they stood alone: what an entry of such a list says
+// of trust and readers, as allow of http does, is bounded as well.
+func settings(uses []spec.Use) []spec.Use {
+	out := slices.Clone(uses)
+	for _, u := range uses {
+		for name, o := range u.Options {
+			list, _ := o.Value.([]any)
+			for i, x := range list {
+				entry, _ := x.(map[string]any)
+				own := map[string]spec.Option{}
+				for k, v := range entry {
+					own[k] = spec.Option{Value: v, Pos: o.Pos, Key: o.Key}
+				}
+				out = append(out, spec.Use{Name: fmt.Sprintf("%s: %s[%d]", u.Name, name, i), Options: own, Pos: u.Pos})
+			}
+		}
+	}
+	return out
 }

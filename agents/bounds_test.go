@@ -20,6 +20,8 @@ func TestAHostBoundsWhatAgentsSay(t *testing.T) {
 		{"a listing", "{listing: untrusted}", "  tools: [{use: mail, root: ../data, listing: internal}]\n", "agent.yaml:6:47: mail: listing: got internal, want at most untrusted", 0},
 		{"readers", "{readers: [ben@corp.example]}", "  tools: [{use: files, root: ../data, readers: [ana@corp.example, ben@corp.example, eve@x.example]}]\n", "files: readers: got eve@x.example, want the principal, or of ben@corp.example", 0},
 		{"everybody", "{readers: []}", "  tools: [{use: files, root: ../data, readers: ['*']}]\n", "files: readers: got *, want the principal, or of", 0},
+		{"trust of an entry", "{trust: untrusted}", "  tools: [{use: http, allow: ['https://a.example/*', {url: 'https://b.example/*', trust: internal}]}]\n", "agent.yaml:6:30: http: allow[1]: trust: got internal, want at most untrusted", 0},
+		{"readers of an entry", "{readers: []}", "  tools: [{use: http, allow: [{url: 'https://b.example/*', readers: ['*']}]}]\n", "http: allow[0]: readers: got *", 0},
 		{"the meter", "{meter: 64}", "  meter: 65\n", "agent.yaml:2:7: meter: got 65, want at most 64", 0},
 		{"a meter that the agent does not set", "{meter: 64}", "", "", 64},
 		{"a meter above the usual one", "{meter: 1k}", "", "", 256},

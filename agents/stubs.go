@@ -81,6 +81,10 @@ func (s *scenario) relabel(t *builtins.Tool, stubs []int) map[int]*builtins.Tool
 		l := state.Label.WithoutSources()
 		state.Label, t.State = label.Bottom(), &state
 		declared.Class = declared.Class.Join(l)
+		declared.Cases = slices.Clone(declared.Cases)
+		for i := range declared.Cases {
+			declared.Cases[i].Class = declared.Cases[i].Class.Join(l)
+		}
 		declared.Fields = slices.Clone(declared.Fields)
 		for i := range declared.Fields {
 			declared.Fields[i].Class = declared.Fields[i].Class.Join(l)
@@ -93,7 +97,7 @@ func (s *scenario) relabel(t *builtins.Tool, stubs []int) map[int]*builtins.Tool
 	own := func(i int) builtins.Source {
 		st, out := &s.Stubs[i], declared
 		if st.Label != nil {
-			out.Class = *st.Label
+			out.Class, out.Cases = *st.Label, nil
 		}
 		if st.Fields != nil {
 			out.Fields = nil
@@ -119,7 +123,7 @@ func (s *scenario) relabel(t *builtins.Tool, stubs []int) map[int]*builtins.Tool
 }
 
 func sameSource(a, b builtins.Source) bool {
-	return a.Class.SameClass(b.Class) && slices.EqualFunc(a.Fields, b.Fields, func(f, g builtins.FieldSource) bool {
+	return a.Class.SameClass(b.Class) && len(a.Cases) == len(b.Cases) && slices.EqualFunc(a.Fields, b.Fields, func(f, g builtins.FieldSource) bool {
 		return f.Path == g.Path && f.Class.SameClass(g.Class)
 	})
 }

@@ -96,6 +96,7 @@ type Tool struct {
 func (t *Tool) Clone() *Tool {
 	out := *t
 	out.Params, out.Label.Fields, out.compiled = slices.Clone(t.Params), slices.Clone(t.Label.Fields), nil
+	out.Label.Cases = slices.Clone(t.Label.Cases)
 	return &out
 }
 
@@ -119,13 +120,18 @@ type Source struct {
 	Class label.Label // of the result as a whole; its sources are ignored
 
 	// Of names the resource, for the label's source: a text in which {args.NAME} is
-	// replaced by an argument and {item.NAME} by a field of the innermost element of a list that has it.
+	// replaced by an argument, {args.NAME.host} by the host that an argument names, and {item.NAME} by a field of the innermost
+	// element of a list that has it.
 	// Only values at trust internal or better are inserted; others give "?". What is
 	// not there, an argument left out or a field outside of any element, gives nothing.
 	Of string
 
 	// Fields override Class below a path: "[].body", ".total". The longest path wins.
 	Fields []FieldSource
+
+	// Cases say which calls have results of another class than Class: the first that fits does. Class is then that of errors, and of every
+	// other call; what any case says flows to it.
+	Cases []Case
 
 	// Structure, if set, labels lengths, order and keys: an assumption that check reports.
 	Structure *label.Label
@@ -135,6 +141,13 @@ type Source struct {
 type FieldSource struct {
 	Path  string
 	Class label.Label
+}
+
+// Case is the label of the results of some calls.
+type Case struct {
+	When  string // which calls, for people: "https://api.example.com/*"
+	Class label.Label
+	Fits  func(args map[string]any) bool // the same for the same arguments; they may be of any kind
 }
 
 // State is a namespace outside the program: a folder, a database, a memory.

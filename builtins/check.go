@@ -124,6 +124,9 @@ func (t *Tool) Assumptions() []string {
 	for _, f := range t.Label.Fields {
 		assume("result, "+f.Path, f.Class)
 	}
+	for _, c := range t.Label.Cases {
+		assume("result, of "+c.When, c.Class)
+	}
 	if t.Label.Structure != nil {
 		assume("length, order and keys of the result", *t.Label.Structure)
 	}

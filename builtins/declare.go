@@ -156,7 +156,7 @@ func (at place) along(steps []step) place {
 // with returns the source with what a declaration says in place of its parts.
 func (s Source) with(d Declaration) Source {
 	if d.Class != nil {
-		s.Class = *d.Class
+		s.Class, s.Cases = *d.Class, nil
 	}
 	if d.Of != "" {
 		s.Of = d.Of

@@ -32,7 +32,7 @@ func (t *Tool) LabelResult(result any, args value.Value) (value.Value, error) {
 	if bad := t.compiled.returns.check("result", v); bad != nil {
 		return value.Value{}, &SchemaError{t.Name, bad}
 	}
-	l := labeller{tool: t, args: label.Bottom(), state: label.Bottom(), known: map[labelKey]label.Label{}}
+	l := labeller{tool: t, whole: t.Label.classOf(args), args: label.Bottom(), state: label.Bottom(), known: map[labelKey]label.Label{}}
 	for _, a := range args.Items {
 		l.args = l.args.Join(a.Deep())
 	}
@@ -42,8 +42,23 @@ func (t *Tool) LabelResult(result any, args value.Value) (value.Value, error) {
 	return l.node(v, t.compiled.fields.root(), l.outside(args)), nil
 }
 
+// classOf is the class of the result of a call as a whole.
+func (s *Source) classOf(args value.Value) label.Label {
+	if len(s.Cases) == 0 {
+		return s.Class
+	}
+	plain, _ := args.Plain().(map[string]any)
+	for _, c := range s.Cases {
+		if c.Fits(plain) {
+			return c.Class
+		}
+	}
+	return s.Class
+}
+
 type labeller struct {
 	tool  *Tool
+	whole label.Label // what the case of the call says
 	args  label.Label // of all arguments together
 	state label.Label
 	known map[labelKey]label.Label
@@ -99,7 +114,7 @@ func (l *labeller) label(entry int, of string) label.Label {
 
 func (l *labeller) class(entry int) label.Label {
 	src := &l.tool.Label
-	c := src.Class
+	c := l.whole
 	switch {
 	case entry >= 0:
 		c = src.Fields[entry].Class
@@ -131,6 +146,7 @@ type partKind uint8
 const (
 	textPart partKind = iota
 	argPart
+	hostPart // the host of an argument
 	itemPart
 )
 
@@ -147,17 +163,30 @@ func (t *Tool) parseOf() ([]ofPart, error) {
 		}
 		name, after, ok := strings.Cut(after, "}")
 		arg, isArg := strings.CutPrefix(name, "args.")
+		isHost := false
+		if isArg && !t.has(arg) {
+			arg, isHost = strings.CutSuffix(arg, ".host")
+		}
 		item, isItem := strings.CutPrefix(name, "item.")
 		switch {
-		case ok && isArg && slices.ContainsFunc(t.Params, func(p Param) bool { return p.Name == arg }):
-			out = append(out, ofPart{argPart, arg})
+		case ok && isArg && t.has(arg):
+			kind := argPart
+			if isHost {
+				kind = hostPart
+			}
+			out = append(out, ofPart{kind, arg})
 		case ok && isItem && item != "":
 			out = append(out, ofPart{itemPart, item})
 		default:
-			return nil, fmt.Errorf("of %q: got {%s, want {args.NAME} with the name of a parameter, or {item.NAME}", t.Label.Of, name)
+			return nil, fmt.Errorf("of %q: got {%s, want {args.NAME} or {args.NAME.host} with the name of a parameter, or {item.NAME}", t.Label.Of, name)
 		}
 		rest = after
 	}
+}
+
+// has reports whether the tool has a parameter.
+func (t *Tool) has(param string) bool {
+	return slices.ContainsFunc(t.Params, func(p Param) bool { return p.Name == param })
 }
 
 // resource is [Source.Of] at one place of a result.
@@ -180,12 +209,27 @@ func (l *labeller) outside(args value.Value) resource {
 			if a, ok := args.Get(p.text); ok {
 				text = named(a, a.Deep())
 			}
+		case hostPart:
+			text = ""
+			if a, ok := args.Get(p.text); ok {
+				text = l.tool.hostOf(p.text, a)
+			}
 		case itemPart:
 			text = ""
 		}
 		parts = append(parts, text)
 	}
 	return resource{parts, strings.Join(parts, "")}
+}
+
+// hostOf is the host that an argument names, if its label lets it be.
+func (t *Tool) hostOf(param string, a value.Value) string {
+	i := slices.IndexFunc(t.Params, func(p Param) bool { return p.Name == param })
+	if i < 0 || !a.Scalar() {
+		return withheld
+	}
+	_, host := t.Params[i].normFor(t.Params[i].Sink)(a.Plain())
+	return named(value.StringOf(host, a.Label), a.Deep())
 }
 
 // inside is the resource of an element of a list: of each field that the template names and

@@ -220,6 +220,11 @@ func (t *Tool) compile() (*compiled, error) {
 	in("label", err)
 	c.name, err = t.parseOf()
 	in("label", err)
+	for _, k := range t.Label.Cases {
+		if k.Fits == nil || !k.Class.FlowsTo(t.Label.Class) {
+			in("label", fmt.Errorf("case %q: want a condition, and a class that flows to %s, that of the tool's errors", k.When, t.Label.Class))
+		}
+	}
 	return c, errors.Join(errs...)
 }
 

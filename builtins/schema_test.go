@@ -169,7 +169,7 @@ func TestSetRefusesDeclarationsItCannotKeep(t *testing.T) {
 		{"two parameters of one name", &Tool{Name: "t", Params: []Param{{Name: "a"}, {Name: "a"}}, Run: nothing}, `parameter "a": want a name that no other parameter has`},
 		{"two entries for one field", &Tool{Name: "t", Label: Source{Fields: []FieldSource{{Path: ".a"}, {Path: ".a"}}}, Run: nothing}, `label: path ".a": given twice`},
 		{"a result's schema", &Tool{Name: "t", Returns: schemaOf(`{"type": 1}`), Run: nothing}, `tool "t": returns: schema: `},
-		{"an unknown argument in a resource", &Tool{Name: "t", Label: Source{Of: "x/{args.a}"}, Run: nothing}, `label: of "x/{args.a}": got {args.a, want {args.NAME} with the name of a parameter`},
+		{"an unknown argument in a resource", &Tool{Name: "t", Label: Source{Of: "x/{args.a}"}, Run: nothing}, `label: of "x/{args.a}": got {args.a, want {args.NAME} or {args.NAME.host} with the name of a parameter`},
 		{"a brace that is not closed", &Tool{Name: "t", Label: Source{Of: "{item.a"}, Run: nothing}, `got {item.a, want`},
 		{"no Run", &Tool{Name: "t"}, `want a name and a Run function`},
 	} {

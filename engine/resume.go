@@ -202,6 +202,10 @@ func declared(t *builtins.Tool) (string, error) {
 		Path  string
 		Class label.Label
 	}
+	type special struct {
+		When  string
+		Class label.Label
+	}
 	all := struct {
 		Name                string
 		Params              []param
@@ -210,6 +214,7 @@ func declared(t *builtins.Tool) (string, error) {
 		Class               label.Label
 		Of                  string
 		Fields              []field
+		Cases               []special `json:",omitempty"`
 		Structure           *label.Label
 		State               *builtins.State
 		Derives, Idempotent bool
@@ -220,6 +225,9 @@ func declared(t *builtins.Tool) (string, error) {
 	}
 	for _, p := range t.Params {
 		all.Params = append(all.Params, param{p.Name, p.Schema, p.Required, p.Sink, p.Sinks})
+	}
+	for _, c := range t.Label.Cases {
+		all.Cases = append(all.Cases, special{c.When, c.Class})
 	}
 	for _, f := range t.Label.Fields {
 		all.Fields = append(all.Fields, field{f.Path, f.Class})

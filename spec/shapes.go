@@ -262,7 +262,7 @@ var toolsetShape = &shape{form: mapForm, keys: []key{
 		{name: "effects", shape: with(effects, "What it does to the world; [] means nothing.")},
 		{name: "sinks", shape: &shape{form: freeForm, item: &shape{form: textForm, enum: sinkKinds}, want: "a map from parameters to kinds of sink", doc: "Kind of sink of a parameter or a part of one: to, headers.Authorization, payments[].iban."}},
 		{name: "label", shape: with(labelText, "Label of its result.")},
-		{name: "of", shape: text("What the result comes from, for people: a text in which {args.NAME} and {item.NAME} are replaced.")},
+		{name: "of", shape: text("What the result comes from, for people: a text in which {args.NAME}, {args.NAME.host} and {item.NAME} are replaced.")},
 		{name: "fields", shape: &shape{form: freeForm, item: labelText, want: "a map from paths to labels", doc: "Labels of parts of its result: [].body, .total. The longest path wins."}},
 		{name: "structure", shape: with(labelText, "Label of lengths, order and keys of its result. An assumption: check names it.")},
 		{name: "idempotent", def: "as the tool declares", shape: yesNo("Whether a second call with the same key has no further effect.")},

@@ -1,5 +1,5 @@
 // Package std holds the toolsets that come with Callgate: files, csv, mail, sql,
-// payments, clock. None of them uses the network; each works in folders and files that an agent file names.
+// payments, clock, http. Only http uses the network, and of that what an agent file lists; the others work in folders and files that it names.
 //
 // A toolset is built from the options written beside "use". Where an option is left out its
 // strictest value holds: what is read is untrusted and for the principal alone, nothing is
@@ -83,7 +83,7 @@ func (e *OptionsError) Error() string {
 
 // sets are the toolsets, by name, each with the names of all its tools.
 func sets() []set {
-	return []set{clockSet(), csvSet(), filesSet(), mailSet(), paymentsSet(), sqlSet()}
+	return []set{clockSet(), csvSet(), filesSet(), httpSet(), mailSet(), paymentsSet(), sqlSet()}
 }
 
 type set struct {

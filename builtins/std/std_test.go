@@ -118,7 +118,7 @@ func TestLookup(t *testing.T) {
 			t.Errorf("Lookup(%q) = %v", name, f)
 		}
 	}
-	for _, name := range []string{"", "mail.", "mail.sned", "http", "mail.send.x"} {
+	for _, name := range []string{"", "mail.", "mail.sned", "htpp", "http.send", "mail.send.x"} {
 		if f := Lookup(name); f != nil {
 			t.Errorf("Lookup(%q) = %v, want nil", name, f)
 		}
@@ -136,6 +136,7 @@ func TestEveryToolIsDeclaredInFull(t *testing.T) {
 		"clock":    nil,
 		"files":    {"root": ".", "write": true},
 		"csv":      {"root": ".", "write": true},
+		"http":     {"allow": []any{"https://api.example.com/*"}},
 		"mail":     {"root": "mail"},
 		"sql":      {"database": "l.db", "seed": "ledger.sql", "write": true},
 		"payments": {"database": "l.db", "seed": "ledger.sql"},

@@ -60,6 +60,7 @@ var classOfCode = map[string]string{
 // classOfAnswer is the class of a tool's failure by its code.
 var classOfAnswer = map[string]string{
 	"not-found": "FileNotFoundError", "exists": "FileExistsError", "timeout": "TimeoutError", "connection": "ConnectionError", "unreachable": "ConnectionError",
+	"no-permission": "PermissionError",
 }
 
 // of says which class an error is of, if its code does not.

@@ -29,6 +29,8 @@ type runFlags struct {
 	isolate  *choice
 	labels   *choice
 	json     bool
+	after    string
+	accept   bool
 }
 
 func (c *command) runVerb() *cobra.Command {
@@ -41,10 +43,15 @@ which rule, and where the values came from that a rule stopped at.
 
 What tools write goes into a folder for this run alone, unless --state or callgate.yaml names one that is kept.
 On behalf of whom it runs, and under which policies, callgate.yaml beside or above the agent says. When the files of the
-policies change meanwhile, the new ones decide from the next call on, unless they have problems.`,
+policies change meanwhile, the new ones decide from the next call on, unless they have problems.
+
+--continue goes on from the end of a run that is kept: what its programs have bound is there with its labels, the model has its
+conversation, and the meter what it had left. No call of it is made again. What has changed since is said; an agent's file or tools
+that have changed must be accepted.`,
 		Example: `  callgate run examples/invoices
   callgate run examples/invoices --approve all --state ./state
   callgate run agent.yaml --task "Answer the mail" --input invoice=@invoice.txt
+  callgate run agent.yaml --state ./state --continue 20261201 --task "And the second one?"
   callgate run agent.yaml --json | jq 'select(.type == "decision")'`,
 		Args: arguments(1, 1, "the folder or file of an agent"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.runAgent(cmd.Context(), args[0], f) },
@@ -55,6 +62,8 @@ policies change meanwhile, the new ones decide from the next call on, unless the
 	f.approve = approveFlag(cmd)
 	policyFlag(cmd, &f.policies)
 	fl.StringVar(&f.state, "state", "", "`folder` that is kept: the journal, and what tools write")
+	fl.StringVar(&f.after, "continue", "", "go on from the end of this `run`: its ID, or the beginning of it")
+	fl.BoolVar(&f.accept, "accept-changes", false, "with --continue: though the agent's file or its tools have changed")
 	f.isolate, f.labels = isolationFlag(cmd), labelsFlag(cmd)
 	fl.BoolVar(&f.json, "json", false, "write the run's events as JSON lines, and nothing else")
 	return cmd
@@ -98,9 +107,20 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 		return c.invalid(problems)
 	}
 	c.tell(problems)
-	result, err := agent.Run(ctx, agents.RunOptions{Task: f.task, Inputs: given})
+	o := agents.RunOptions{Task: f.task, Inputs: given}
+	if f.after != "" {
+		if o.After, err = c.earlier(ctx, st, f); err != nil {
+			return err
+		}
+		who, _ := c.person(p.Host, "")
+		o.Accept = func(changes []engine.Change) error { return c.accept(ctx, o.After, who, changes, f.accept) }
+	}
+	result, err := agent.Run(ctx, o)
 	if bad, ok := errors.AsType[*agents.InputError](err); ok {
 		return usage("", "%s", bad.Error())
+	}
+	if errors.Is(err, journal.ErrUnended) {
+		return usage("callgate runs resume "+o.After+" --state "+word(f.state), "run %s has not ended", o.After)
 	}
 	if err := errors.Join(err, finish(result)); err != nil {
 		return err
@@ -109,6 +129,18 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 		return &exitError{exitUsage, bad}
 	}
 	return quit(engine.ExitCode(result.Status))
+}
+
+// earlier finds the run that another is to go on from.
+func (c *command) earlier(ctx context.Context, st *state, f runFlags) (string, error) {
+	if f.state == "" {
+		return "", usage("--state DIR, or state in callgate.yaml, names the folder where it is kept", "--continue %s: no run is kept here", f.after)
+	}
+	runs, err := runsIn(ctx, st.store)
+	if err != nil {
+		return "", err
+	}
+	return find(runs, f.after, f.state)
 }
 
 // origin is where the files of an agent are, for the journal; nil if that cannot be said.

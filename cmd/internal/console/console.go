@@ -240,6 +240,12 @@ func (t *Timeline) runStarted(e journal.Event, r journal.RunStarted) {
 		t.mayRead = r.Principal.MayRead
 	}
 	t.head(strong, "run", t.line(e.Run, maxName))
+	if c := r.Continues; c != nil {
+		t.head(strong, "goes on", fmt.Sprintf("from run %s, after %s", t.line(c.Run, maxName), count(c.Turns, "turn")))
+		for _, change := range c.Changed {
+			t.note("", t.paint(wait, "changed")+": "+t.line(change, 0))
+		}
+	}
 	who := "for nobody: callgate.yaml names no principal"
 	if r.Principal.Sub != "" {
 		who = "for " + t.line(r.Principal.Sub, maxName)

@@ -68,6 +68,7 @@ type Agent struct {
 	Root *root.Root // the policies bound to it
 
 	tools     *builtins.Set
+	index     *index  // of the tools, where the prompt does not show them all; else nil
 	places    []reach // of the tools
 	known     []string
 	model     model.Model
@@ -89,6 +90,9 @@ func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Prob
 		a.principal = policies.Principal(p.Host.Principal)
 	}
 	problems := slices.Concat(a.bounded(p), a.grant(ctx, p), hosted(p))
+	if err := a.indexTools(); err != nil {
+		problems = append(problems, spec.Problem{Pos: p.Agent.Meta.Pos, Text: err.Error()})
+	}
 	problems = append(problems, a.checkInputs()...)
 	problems = append(problems, a.author()...)
 	schemas := engine.Schemas(a.tools)

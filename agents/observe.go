@@ -49,6 +49,9 @@ func (r *run) feedback(ctx context.Context, turn int, text string, out eval.Outc
 // model was shown. Those of a refusal the gate has taken.
 const errorBits = 8
 
+// refusedForGood is said of a refusal that ended a program. It is the same for all of them.
+const refusedForGood = "What was refused stays refused, however it is written: go on without it, or say with done(…) what you could not do.\n"
+
 // describe says of an error what the model may know of it. The text is its own: where an error stands in it may be shown
 // wherever its position may.
 func (r *run) describe(turn int, text string, e *eval.Error) string {
@@ -89,6 +92,9 @@ func (r *run) describe(turn int, text string, e *eval.Error) string {
 		hint(e.Hint)
 	default:
 		fmt.Fprintf(&b, "Turn %d ended with an error, of which nothing may be shown.\n", turn)
+	}
+	if e.Status == eval.Denied {
+		b.WriteString(refusedForGood)
 	}
 	return b.String()
 }

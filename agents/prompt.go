@@ -3,6 +3,7 @@ package agents
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"callgate/builtins"
@@ -36,15 +37,41 @@ func (a *Agent) prompt() string {
 	}
 	b.WriteString("You act by writing programs in a small Python. " + wanted(a.style()) + "\n")
 	b.WriteString(dialect)
+	if a.index != nil {
+		b.WriteString(a.index.prompt())
+		return b.String()
+	}
 	b.WriteString("\nTools:\n")
+	known := shapes{}
 	for _, t := range a.tools.All() {
-		b.WriteString(signature(t) + "\n")
+		if t.Words != nil && !t.Words.FlowsTo(a.own()) {
+			if plainName(t.Name) {
+				b.WriteString(t.Name + "(…)  # not described here\n") // the rest is a stranger's
+			}
+			continue
+		}
+		b.WriteString(known.signature(t) + "\n")
 	}
 	return b.String()
 }
 
+// shapes are the results that a text has described, by what they look like: the tool that gives one.
+type shapes map[string]string
+
+// longShape is how many bytes a result takes, as it is written, from which on it is described once.
+const longShape = 40
+
 // signature is one line for a tool: its call, its result, and the first line of its doc.
-func signature(t *builtins.Tool) string {
+func (known shapes) signature(t *builtins.Tool) string {
+	s := known.call(t)
+	if doc, _, _ := strings.Cut(t.Doc, "\n"); doc != "" {
+		s += "  # " + doc
+	}
+	return s
+}
+
+// call is how a tool is called, and what it returns.
+func (known shapes) call(t *builtins.Tool) string {
 	var params []string
 	for _, p := range t.Params {
 		s := p.Name + ": " + typeOf(p.Schema)
@@ -55,12 +82,22 @@ func signature(t *builtins.Tool) string {
 	}
 	s := fmt.Sprintf("%s(%s)", t.Name, strings.Join(params, ", "))
 	if r := typeOf(t.Returns); r != "any" {
-		s += " -> " + r
-	}
-	if doc, _, _ := strings.Cut(t.Doc, "\n"); doc != "" {
-		s += "  # " + doc
+		s += " -> " + known.refer(r, t.Name)
 	}
 	return s
+}
+
+// refer is a result as it is described: by the tool that gave the same one before, alone or in a list.
+func (known shapes) refer(result, tool string) string {
+	for _, form := range []struct{ shape, before, after string }{{result, "", ""}, {strings.TrimSuffix(strings.TrimPrefix(result, "list["), "]"), "list[", "]"}, {"list[" + result + "]", "one of ", ""}} {
+		if first, ok := known[form.shape]; ok {
+			return form.before + "as " + first + form.after
+		}
+	}
+	if len(result) > longShape {
+		known[result] = tool
+	}
+	return result
 }
 
 // typeOf writes a JSON Schema as a short type: "list[{id: string, size: int}]".
@@ -70,6 +107,7 @@ func typeOf(schema json.RawMessage) string {
 		Items      json.RawMessage            `json:"items"`
 		Properties map[string]json.RawMessage `json:"properties"`
 		Enum       []any                      `json:"enum"`
+		AnyOf      []json.RawMessage          `json:"anyOf"`
 	}
 	if len(schema) == 0 || json.Unmarshal(schema, &s) != nil {
 		return "any"
@@ -79,6 +117,15 @@ func typeOf(schema json.RawMessage) string {
 		for _, e := range s.Enum {
 			b, _ := json.Marshal(e)
 			parts = append(parts, string(b))
+		}
+		return strings.Join(parts, "|")
+	}
+	if len(s.AnyOf) > 0 {
+		var parts []string
+		for _, one := range s.AnyOf {
+			if t := typeOf(one); !slices.Contains(parts, t) {
+				parts = append(parts, t)
+			}
 		}
 		return strings.Join(parts, "|")
 	}
@@ -99,6 +146,8 @@ func typeOf(schema json.RawMessage) string {
 			parts = append(parts, "None")
 		case "array":
 			parts = append(parts, "list["+typeOf(s.Items)+"]")
+		case "string":
+			parts = append(parts, "str")
 		case "object":
 			parts = append(parts, fieldsOf(schema, s.Properties))
 		default:

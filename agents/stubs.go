@@ -22,6 +22,12 @@ const codeNoStub = "no-stub"
 func (s *scenario) stub(a *Agent) (problems []spec.Problem) {
 	set := new(builtins.Set)
 	for _, t := range a.tools.All() {
+		if t.Name == searchTool && a.index != nil { // it answers from what is declared, which is not stubbed
+			if err := set.Add(a.index.tool()); err != nil {
+				problems = append(problems, spec.Problem{Pos: s.Meta.Pos, Text: err.Error()})
+			}
+			continue
+		}
 		var mine []int // of the scenario's stubs
 		for i := range s.Stubs {
 			if s.Stubs[i].Tool == t.Name {

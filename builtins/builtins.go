@@ -77,6 +77,10 @@ type Tool struct {
 	// decided as policies decide those, with the provider as one more argument. "": it asks none.
 	Asks string
 
+	// Words is the label of what the tool says of itself: its doc, its parameters' and its schemas. nil: whoever grants the tool stands for
+	// them. What is said by somebody less trusted, as a server may be, no model is told unasked.
+	Words *label.Label
+
 	// Idempotent promises that a second call with the same Invocation.Key has no further effect.
 	Idempotent bool
 

@@ -77,7 +77,7 @@ type InputError struct{ Problems []string }
 func (e *InputError) Error() string { return strings.Join(e.Problems, "\n") }
 
 // Run runs the agent once. A run that ends badly is a Result; the error says that it could not begin (an
-// [*InputError]; an [*engine.ChangedError] or another reason why the run After cannot be gone on from), or that its journal failed.
+// [*InputError]; a [*model.KeyError]; an [*engine.ChangedError] or another reason why the run After cannot be gone on from), or that its journal failed.
 func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 	var before earlier
 	if o.After != "" {
@@ -101,6 +101,11 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 			if in.Name == "task" {
 				shown = shown.Join(in.Value.Label)
 			}
+		}
+	}
+	if m, ok := a.model.(*model.Remote); ok {
+		if err := m.Ready(ctx); err != nil {
+			return Result{}, err
 		}
 	}
 	purse := a.purse(ctx)

@@ -297,13 +297,35 @@ func (a *Agent) author() []spec.Problem {
 // openModel makes a model of what a file says of it; nil, and why, if there is none.
 func (a *Agent) openModel(m *spec.Model) (model.Model, []spec.Problem) {
 	if m.Provider != "recorded" {
-		return nil, []spec.Problem{{Pos: m.Pos, Text: fmt.Sprintf("model provider %q cannot be used yet", m.Provider), Hint: "provider: recorded plays a transcript; a program needs no model"}}
+		return a.remote(m)
 	}
 	r, bad := model.LoadRecording(m.Recording)
 	if bad != nil {
 		return nil, recordingProblems(bad)
 	}
 	return r, nil
+}
+
+// remote sets up a model that is served over the network. Nothing is asked of it yet, and its key is not read.
+func (a *Agent) remote(m *spec.Model) (model.Model, []spec.Problem) {
+	if a.Spec.Limits.Money > 0 && m.Price == nil {
+		return nil, []spec.Problem{{Pos: m.Pos, Text: "limits.money: nothing says what a token costs", Hint: "write price: {in: 3, out: 15}: what a million tokens cost"}}
+	}
+	cfg := model.Config{
+		Provider: m.Provider, Name: m.Name, BaseURL: m.BaseURL, Insecure: m.Insecure, MaxTokens: m.MaxTokens, Timeout: m.Timeout,
+		Key: model.KeySource{Env: m.Key.Env, File: m.Key.File, Keyring: m.Key.Keyring},
+	}
+	if p := m.Price; p != nil {
+		cfg.Price = model.Price{
+			In: model.Money(p.In), Out: model.Money(p.Out), Cached: model.Money(cmp.Or(p.Cached, p.In)), Written: model.Money(cmp.Or(p.Written, p.In+p.In/4)),
+		}
+	}
+	remote, err := model.New(cfg)
+	if err != nil {
+		return nil, []spec.Problem{{Pos: m.Pos, Text: "model: " + err.Error()}}
+	}
+	a.closers = append(a.closers, remote.Close)
+	return remote, nil
 }
 
 // checkInputs reports inputs whose names programs have for something else.

@@ -65,6 +65,9 @@ func (r *run) loop(ctx context.Context, inputs []journal.Input) error {
 				return err
 			}
 			r.out.Status, r.out.Reason, r.out.Model = engine.Failed, err.Error(), err
+			if failed, ok := errors.AsType[*model.Error](err); ok && author.HasTag(journal.SecretTag) {
+				r.out.Reason = failed.Public() // what the server says may be what the model was shown
+			}
 			if _, spent := errors.AsType[*model.BudgetError](err); spent {
 				r.out.Status = engine.Budget
 			}

@@ -122,6 +122,9 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 	if errors.Is(err, journal.ErrUnended) {
 		return usage("callgate runs resume "+o.After+" --state "+word(f.state), "run %s has not ended", o.After)
 	}
+	if missing, ok := errors.AsType[*model.KeyError](err); ok {
+		return &exitError{exitUsage, missing}
+	}
 	if err := errors.Join(err, finish(result)); err != nil {
 		return err
 	}

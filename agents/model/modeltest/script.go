@@ -1,4 +1,4 @@
-// Package modeltest has models for tests: a [Script] that answers in the process.
+// Package modeltest has models for tests: a [Script] that answers in the process, and a [Server] that answers over HTTP as providers do, or as badly as a test wants.
 package modeltest
 
 import (

@@ -89,7 +89,6 @@ func (t *thread) storeCell(c *val, v val, p pos) {
 	if l := t.join(c.lab, t.pc); l.Class() != c.lab.Class() {
 		t.raiseFloor(l, p, "a name outside of the function is bound here, under more than it had: return the value instead")
 	}
-	v.lab = t.join(v.lab, t.pc)
 	*c = v
 }
 

@@ -155,7 +155,7 @@ func (t *thread) united(c *call, distinct bool) val {
 
 // unpacked returns the tuple that an assignment with a star takes apart.
 func (t *thread) unpacked(v val, before, after int) val {
-	l := t.join(t.join(v.lab, t.structure(v)), t.pc)
+	l := t.join(v.lab, t.structure(v))
 	if !t.iterable(v) {
 		panic(t.errorf(l, "not-iterable", "got %s in sequence assignment", v.typeName()))
 	}

@@ -30,7 +30,8 @@ type kwarg struct {
 // everything that the result depends on; the pc is joined by the caller.
 type native func(t *thread, c *call) val
 
-// builtin is a function of the universe or of a module, a method, or a tool; with recv, a bound method.
+// builtin is a function of the universe or of a module, a method, or a tool; with recv, a bound method. A value that is a
+// bound method has the label of recv.
 type builtin struct {
 	name string
 	recv val // kUnbound if it is no method
@@ -286,7 +287,7 @@ func (t *thread) callValue(fn val, args []callArg, plain, foreseen bool, p pos) 
 		r = t.invoke(fn, pos, kw, star, p)
 	} else {
 		b := fn.builtin()
-		r = t.native(b, b.recv, t.join(fn.lab, b.recv.lab), pos, kw, star, p)
+		r = t.native(b, b.recv, fn.lab, pos, kw, star, p)
 	}
 	t.pop(n)
 	t.spread = spread
@@ -411,7 +412,7 @@ func (t *thread) call(fn val, args ...val) val {
 	switch fn.k {
 	case kBuiltin:
 		b := fn.builtin()
-		r = t.native(b, b.recv, t.join(fn.lab, b.recv.lab), args, nil, label.BottomID, saved)
+		r = t.native(b, b.recv, fn.lab, args, nil, label.BottomID, saved)
 	case kFunc:
 		r = t.invoke(fn, args, nil, label.BottomID, saved)
 	default:
@@ -521,11 +522,6 @@ named:
 	if len(missing) > 0 {
 		fail("arguments", "missing %d argument%s (%s)", len(missing), plural(len(missing)), strings.Join(missing, ", "))
 	}
-	if l != label.BottomID {
-		for i := range code.nparams {
-			frame[i].lab = t.join(frame[i].lab, l)
-		}
-	}
 }
 
 func plural(n int) string {
@@ -571,7 +567,6 @@ func (t *thread) enter(fn *function, l label.ID, frame []val, p pos) val {
 		r.lab = t.join(r.lab, t.pc)
 	case result != nil:
 		r = result(t)
-		r.lab = t.join(r.lab, t.pc)
 	default:
 		r = noneVal(t.pc)
 	}
@@ -600,7 +595,7 @@ func (t *thread) resume(fn *function, locals []val) {
 	}
 }
 
-// native calls a builtin. via is the label of the references followed to reach it.
+// native calls a builtin. via is the label of the references followed to reach it, which include the receiver's.
 func (t *thread) native(b *builtin, recv val, via label.ID, args []val, kw []kwarg, star label.ID, p pos) val {
 	def := b.def
 	n := t.natives
@@ -688,11 +683,6 @@ func (t *thread) bindNative(c *call, frame []val, via label.ID) {
 	for i := range def.required {
 		if frame[i].k == kUnbound {
 			panic(t.errorf(l, "arguments", "%s: missing argument for %s", def.name, def.params[i]))
-		}
-	}
-	if c.star != label.BottomID {
-		for i := range frame {
-			frame[i].lab = t.join(frame[i].lab, c.star)
 		}
 	}
 	c.args, c.kw = frame, nil

@@ -162,7 +162,7 @@ func addOrderedDict() {
 		if d.live == 0 {
 			panic(t.argError(c, "empty", "empty dict").of("KeyError"))
 		}
-		w := t.join(t.write(&d.st, c.recv.lab, t.at), t.tab.Control(t.shallow(c)))
+		w := t.join(t.change(&d.st), t.tab.Control(t.shallow(c)))
 		d.st = t.join(d.st, w)
 		i := d.first()
 		if last {
@@ -189,7 +189,7 @@ func addOrderedDict() {
 		if i < 0 {
 			panic(t.argError(c, "no-key", "missing key %s", t.short(c.args[0])))
 		}
-		t.write(&d.st, c.recv.lab, t.at)
+		t.change(&d.st)
 		d.st = t.join(d.st, t.join(l, t.tab.Control(t.shallow(c))))
 		e := d.ents[i]
 		if last {
@@ -444,7 +444,7 @@ func (t *thread) countInto(c *call, out val, op star.Token) {
 			from = t.iterableArg(c, 0)
 		}
 		bl := t.join(from.lab, t.structure(from))
-		w := t.join(t.write(&d.st, out.lab, t.at), bl)
+		w := t.join(t.change(&d.st), bl)
 		d.st = t.under(d.st, bl)
 		switch from.k {
 		case kNone:
@@ -467,7 +467,7 @@ func (t *thread) countInto(c *call, out val, op star.Token) {
 		}
 	}
 	if len(c.kw) > 0 {
-		w := t.write(&d.st, out.lab, t.at)
+		w := t.change(&d.st)
 		for _, a := range c.kw {
 			t.tally(c, d, stringVal(a.name, label.BottomID), a.v.with(t.join(a.v.lab, w)), op)
 		}
@@ -507,7 +507,7 @@ func counterOp(t *thread, op star.Token, a, b val) (val, bool) {
 		return val{}, false
 	}
 	x, y := a.dict(), b.dict()
-	l := t.join(t.join(a.lab, t.structure(a)), t.join(t.join(b.lab, t.structure(b)), t.pc))
+	l := t.join(t.join(a.lab, t.structure(a)), t.join(b.lab, t.structure(b)))
 	t.alloc(dictSize)
 	out := &dict{st: l, of: ofCounter}
 	zero := intVal(0, label.BottomID)

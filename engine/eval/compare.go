@@ -337,5 +337,5 @@ func (t *thread) in(not bool, x, y val, p pos) val {
 	default:
 		panic(t.fail(p, l, "type", "unknown binary op: %s in %s", x.typeName(), y.typeName()))
 	}
-	return boolVal(found != not, t.join(l, t.pc))
+	return boolVal(found != not, l)
 }

@@ -14,7 +14,7 @@ func addContainerMethods() {
 	addMethod(kList, "append", "x", func(t *thread, c *call) val {
 		o := c.recv.list()
 		t.changes(c, o.iters, "append to")
-		w := t.write(&o.st, c.recv.lab, t.at)
+		w := t.change(&o.st)
 		t.append(o, c.args[0].with(t.join(c.args[0].lab, w)))
 		return noneVal(t.pc)
 	})
@@ -32,7 +32,7 @@ func addContainerMethods() {
 		if i < 0 {
 			panic(t.argError(c, "not-found", "element not found"))
 		}
-		t.write(&o.st, c.recv.lab, t.at)
+		t.change(&o.st)
 		o.st = t.under(o.st, l)
 		t.removeAt(o, i)
 		return noneVal(t.pc)
@@ -58,7 +58,7 @@ func addContainerMethods() {
 	addMethod(kList, "clear", "", func(t *thread, c *call) val {
 		o := c.recv.list()
 		t.changes(c, o.iters, "clear")
-		t.write(&o.st, c.recv.lab, t.at)
+		t.change(&o.st)
 		o.items = nil
 		return noneVal(t.pc)
 	})
@@ -69,7 +69,7 @@ func addContainerMethods() {
 	addMethod(kList, "reverse", "", func(t *thread, c *call) val {
 		o := c.recv.list()
 		t.changes(c, o.iters, "reverse")
-		t.write(&o.st, c.recv.lab, t.at)
+		t.change(&o.st)
 		t.charge(int64(len(o.items)) / 4)
 		t.reverse(o.items)
 		return noneVal(t.pc)
@@ -85,7 +85,7 @@ func addContainerMethods() {
 		items := t.elements(c.recv)
 		l := t.sort(c, items, key, c.has(1) && t.truth(c.args[1]), t.shallow(c), t.structure(c.recv))
 		t.unlock()
-		t.write(&o.st, c.recv.lab, t.at)
+		t.change(&o.st)
 		o.st = t.join(o.st, l)
 		o.items = items
 		return noneVal(t.pc)
@@ -127,7 +127,7 @@ func addContainerMethods() {
 		if i < 0 && !c.has(1) {
 			panic(t.argError(c, "no-key", "missing key %s", t.short(c.args[0])).advise("pop(key, default) returns the default instead"))
 		}
-		w := t.join(t.write(&d.st, c.recv.lab, t.at), l)
+		w := t.join(t.change(&d.st), l)
 		d.st = t.join(d.st, l)
 		if i < 0 {
 			return t.defaultArg(c, 1, w)
@@ -142,7 +142,7 @@ func addContainerMethods() {
 		if i < 0 {
 			panic(t.argError(c, "empty", "empty dict").of("KeyError"))
 		}
-		w := t.join(t.write(&d.st, c.recv.lab, t.at), t.shallow(c))
+		w := t.join(t.change(&d.st), t.shallow(c))
 		k := d.ents[i].k
 		v := t.remove(d, i)
 		t.alloc(pairSize)
@@ -156,7 +156,7 @@ func addContainerMethods() {
 		if i < 0 {
 			t.changes(c, d.iters, "insert into")
 		}
-		w := t.join(t.write(&d.st, c.recv.lab, t.at), l)
+		w := t.join(t.change(&d.st), l)
 		d.st = t.join(d.st, l)
 		if i >= 0 {
 			v := d.ents[i].v
@@ -184,7 +184,7 @@ func addContainerMethods() {
 		addMethod(k, "clear", "", func(t *thread, c *call) val {
 			d := c.recv.dict()
 			t.changes(c, d.iters, "clear")
-			t.write(&d.st, c.recv.lab, t.at)
+			t.change(&d.st)
 			d.wipe()
 			return noneVal(t.pc)
 		})
@@ -213,7 +213,7 @@ func listInsert(t *thread, c *call) val {
 	t.changes(c, o.iters, "insert into")
 	n := int64(len(o.items))
 	i := t.clipIndex(c.args[0], n)
-	w := t.under(t.write(&o.st, c.recv.lab, t.at), c.args[0].lab)
+	w := t.under(t.change(&o.st), c.args[0].lab)
 	o.st = t.under(o.st, c.args[0].lab)
 	t.charge((n - i) / 16)
 	t.append(o, c.args[1])
@@ -256,7 +256,7 @@ func listPop(t *thread, c *call) val {
 		panic(t.argError(c, "range", "list index %d out of range [%d:%d]", i, -n, n-1).of("IndexError"))
 	}
 	t.changes(c, o.iters, "pop from")
-	w := t.join(t.write(&o.st, c.recv.lab, t.at), il)
+	w := t.join(t.change(&o.st), il)
 	o.st = t.join(o.st, il)
 	v := o.items[i]
 	t.removeAt(o, int(i))
@@ -322,7 +322,7 @@ func dictItems(t *thread, c *call) val {
 // copyDict copies a dict or a set; its structure carries the reference's label.
 func (t *thread) copyDict(v val) val {
 	d := v.dict()
-	l := t.join(t.join(v.lab, t.structure(v)), t.pc)
+	l := t.join(v.lab, t.structure(v))
 	t.alloc(dictSize + blockSize(int64(len(d.ents))*entrySize) + stringSize(int64(len(d.index))*4))
 	t.charge(int64(len(d.ents)))
 	out := &dict{st: l, live: d.live, head: d.head, of: d.of}
@@ -334,7 +334,7 @@ func (t *thread) copyDict(v val) val {
 
 // setOp evaluates an operation on two sets; what is in the result depends on both.
 func (t *thread) setOp(op star.Token, a, b val) val {
-	l := t.join(t.join(a.lab, t.structure(a)), t.join(t.join(b.lab, t.structure(b)), t.pc))
+	l := t.join(t.join(a.lab, t.structure(a)), t.join(b.lab, t.structure(b)))
 	t.alloc(dictSize)
 	out := &dict{st: l}
 	x, y := a.dict(), b.dict()
@@ -386,9 +386,9 @@ func (t *thread) toSet(c *call, i int) val {
 		panic(t.notIterable(c, i))
 	}
 	t.alloc(dictSize)
-	d := &dict{st: t.join(t.join(v.lab, t.structure(v)), t.pc)}
+	d := &dict{st: t.join(v.lab, t.structure(v))}
 	t.addAll(d, v)
-	return setVal(d, t.join(v.lab, t.pc))
+	return setVal(d, v.lab)
 }
 
 func addSetMethods() {
@@ -420,7 +420,7 @@ func addSetMethods() {
 		d := c.recv.dict()
 		h := t.hash(c.args[0])
 		t.changes(c, d.iters, "insert into")
-		t.write(&d.st, c.recv.lab, t.at)
+		t.change(&d.st)
 		d.st = t.under(d.st, t.deepLabel(c.args[0]))
 		t.put(d, c.args[0], h, noneVal(label.BottomID))
 		return noneVal(t.pc)
@@ -434,7 +434,7 @@ func addSetMethods() {
 			other := t.toSet(c, i)
 			t.mem.resume(segment)
 			t.hold(other)
-			t.write(&d.st, c.recv.lab, t.at)
+			t.change(&d.st)
 			d.st = t.join(d.st, t.join(other.lab, t.structure(other)))
 			if other.dict() != d {
 				other.dict().each(func(k, _ val) bool {
@@ -456,7 +456,7 @@ func addSetMethods() {
 			if i < 0 && must {
 				panic(t.argError(c, "no-key", "missing key %s", t.short(c.args[0])).advise("discard does nothing if it is missing"))
 			}
-			t.write(&d.st, c.recv.lab, t.at)
+			t.change(&d.st)
 			d.st = t.join(d.st, l)
 			if i >= 0 {
 				t.remove(d, i)
@@ -473,7 +473,7 @@ func addSetMethods() {
 		if i < 0 {
 			panic(t.argError(c, "empty", "empty set").of("KeyError"))
 		}
-		w := t.join(t.write(&d.st, c.recv.lab, t.at), t.shallow(c))
+		w := t.join(t.change(&d.st), t.shallow(c))
 		k := d.ents[i].k
 		t.remove(d, i)
 		return k.with(w)

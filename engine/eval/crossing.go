@@ -9,8 +9,8 @@ import (
 	"callgate/engine/value"
 )
 
-// cross makes one call of the host. The pc must have been joined to l already.
-func (t *thread) cross(c Call, l label.ID) Result {
+// cross makes one call of the host.
+func (t *thread) cross(c Call) Result {
 	if c.Kind != KindBuiltin {
 		if t.s.calls >= t.s.limits.Calls {
 			panic(t.limit("calls", int64(t.s.calls+1), int64(t.s.limits.Calls)))
@@ -50,8 +50,8 @@ func (t *thread) callID(k CallKind) string {
 	return fmt.Sprintf("%d.%d", t.turn, t.calls)
 }
 
-// refused turns a host's error into one of the program.
-func (t *thread) refused(e *CallError) *Error {
+// refused turns a host's error into one of the program. l is the label of what was asked of the host.
+func (t *thread) refused(e *CallError, l label.ID) *Error {
 	status := Failed
 	switch {
 	case e.Wait:
@@ -76,7 +76,7 @@ func (t *thread) refused(e *CallError) *Error {
 	}
 	return &Error{
 		Status: status, class: class, Code: e.Code, Text: text, Hint: e.Hint, pos: t.at,
-		lab: t.join(t.tab.Intern(e.Label), t.pc), final: e.Final || e.Wait,
+		lab: t.join(t.join(t.tab.Intern(e.Label), l), t.pc), final: e.Final || e.Wait,
 	}
 }
 
@@ -110,19 +110,19 @@ func (s *Session) addTool(sig ToolSig) error {
 func (t *thread) callTool(c *call, caught **Error) val {
 	sig := c.def.tool
 	call := Call{Kind: KindTool, Tool: sig.Name}
-	l := t.pc
+	l := label.BottomID
 	add := func(name string, v val) {
 		t.burn(1 + int64(len(call.Args))/8)
 		for _, a := range call.Args {
 			if a.Name == name {
-				panic(t.errorf(t.shallow(c), "arguments", "%s: got multiple values for argument %q", sig.Name, name))
+				panic(t.errorf(label.BottomID, "arguments", "%s: got multiple values for argument %q", sig.Name, name))
 			}
 		}
 		l = t.join(l, t.deepLabel(v))
 		call.Args = append(call.Args, Arg{name, t.export(v)})
 	}
 	if len(c.args) > len(sig.Params) {
-		panic(t.errorf(t.shallow(c), "arguments", "%s: got %d positional arguments, want at most %d", sig.Name, len(c.args), len(sig.Params)).
+		panic(t.errorf(label.BottomID, "arguments", "%s: got %d positional arguments, want at most %d", sig.Name, len(c.args), len(sig.Params)).
 			hint(sig.Name + "(" + strings.Join(sig.Params, ", ") + ")"))
 	}
 	for i, v := range c.args {
@@ -131,10 +131,9 @@ func (t *thread) callTool(c *call, caught **Error) val {
 	for _, a := range c.kw {
 		add(a.name, a.v)
 	}
-	r := t.cross(call, l)
+	r := t.cross(call)
 	if r.Err != nil {
-		e := t.refused(r.Err)
-		e.lab = t.join(e.lab, l)
+		e := t.refused(r.Err, l)
 		if caught != nil && !e.final {
 			*caught = e
 			return noneVal(e.lab)
@@ -142,17 +141,11 @@ func (t *thread) callTool(c *call, caught **Error) val {
 		t.check(e.lab)
 		panic(e)
 	}
-	v := t.answer(r.Value)
+	v := t.importAt(r.Value, 0)
 	if caught == nil {
 		t.check(t.join(l, v.lab)) // that it did not fail is known to those who may know that there is a result
 	}
 	return v
-}
-
-// answer imports what a call returned, under the pc.
-func (t *thread) answer(v value.Value) val {
-	out := t.importAt(v, 0)
-	return out.with(t.join(out.lab, t.pc))
 }
 
 // addCrossings adds the functions that cross the boundary of the program.
@@ -176,13 +169,10 @@ func runDone(t *thread, c *call) val {
 	if c.has(0) {
 		v = c.args[0]
 	}
-	l := t.deepLabel(v)
 	answer := t.export(v)
-	r := t.cross(Call{Kind: KindAnswer, Tool: "done", Args: []Arg{{"value", answer}}}, l)
+	r := t.cross(Call{Kind: KindAnswer, Tool: "done", Args: []Arg{{"value", answer}}})
 	if r.Err != nil {
-		e := t.refused(r.Err)
-		e.lab = t.join(e.lab, l)
-		panic(e)
+		panic(t.refused(r.Err, t.deepLabel(v)))
 	}
 	panic(&Error{Status: Answered, Code: "done", final: true, lab: t.pc, pos: t.at, done: &answer})
 }
@@ -190,7 +180,7 @@ func runDone(t *thread, c *call) val {
 // regrade asks for another label. The result carries exactly what was granted: not even
 // the pc is joined, which the host has judged.
 func (t *thread) regrade(k CallKind, c *call) val {
-	l := t.shallow(c)
+	l := label.BottomID
 	call := Call{Kind: k, Tool: string(k)}
 	for i, p := range c.def.params {
 		if c.has(i) {
@@ -198,11 +188,9 @@ func (t *thread) regrade(k CallKind, c *call) val {
 			call.Args = append(call.Args, Arg{p, t.export(c.args[i])})
 		}
 	}
-	r := t.cross(call, l)
+	r := t.cross(call)
 	if r.Err != nil {
-		e := t.refused(r.Err)
-		e.lab = t.join(e.lab, l)
-		panic(e)
+		panic(t.refused(r.Err, l))
 	}
 	return t.importAt(r.Value, 0)
 }
@@ -215,7 +203,7 @@ func runAttempt(t *thread, c *call) val {
 		panic(t.badArg(c, "want a tool as first argument, as in attempt(mail.read, id = x)"))
 	}
 	fn := c.args[0]
-	l := t.join(t.shallow(c), fn.lab)
+	l := label.BottomID
 	for _, a := range c.args {
 		l = t.join(l, t.deepLabel(a))
 	}
@@ -241,7 +229,7 @@ func runAttempt(t *thread, c *call) val {
 // runChoose returns the member of options that equals value, under both labels.
 func runChoose(t *thread, c *call) val {
 	v, options := c.args[0], c.args[1]
-	l := t.join(t.shallow(c), t.join(t.deepLabel(v), t.deepLabel(options)))
+	l := t.join(t.deepLabel(v), t.deepLabel(options))
 	t.permitLabel(c.def, l)
 	if !t.iterable(options) {
 		panic(t.badArg(c, "options: got %s, want a list", options.typeName()))

@@ -121,7 +121,7 @@ func addDequeMethods() {
 		addMethod(kDeque, name, params, func(t *thread, c *call) val {
 			o := c.recv.deque()
 			t.changes(c, o.iters, verb)
-			return run(t, c, o, t.write(&o.st, c.recv.lab, t.at))
+			return run(t, c, o, t.change(&o.st))
 		})
 	}
 	for _, left := range []bool{false, true} {
@@ -140,7 +140,7 @@ func addDequeMethods() {
 				panic(t.argError(c, "range", "pop from an empty deque").of("IndexError").hint("test it first: while q:"))
 			}
 			t.changes(c, o.iters, "pop from")
-			w := t.write(&o.st, c.recv.lab, t.at)
+			w := t.change(&o.st)
 			v := o.drop(left)
 			t.shrink(o)
 			return v.with(t.under(t.join(v.lab, w), o.st))
@@ -201,7 +201,7 @@ func addDequeMethods() {
 		if i < 0 {
 			panic(t.argError(c, "not-found", "element not found"))
 		}
-		t.write(&o.st, c.recv.lab, t.at)
+		t.change(&o.st)
 		o.st = t.under(o.st, l)
 		t.charge(int64(len(o.items)-i) / 16)
 		copy(o.items[i:], o.items[i+1:])

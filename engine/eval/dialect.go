@@ -83,7 +83,6 @@ func (f *fcomp) link(slot int, ops []star.Token, places []pos, operands []expr, 
 			t.conds = t.conds[:len(t.conds)-1]
 			t.pc = t.level(t.pc)
 		}
-		c.lab = t.join(c.lab, t.pc)
 		return c
 	}
 }
@@ -169,7 +168,7 @@ func (f *fcomp) fstring(e *star.CallExpr) expr {
 
 // converted returns the text of a value after the conversion r, s or a, or as str has it, under all of the value's labels.
 func (t *thread) converted(v val, conv string) val {
-	l := t.join(t.deepLabel(v), t.pc)
+	l := t.deepLabel(v)
 	t.permitLabel(formatDef, l)
 	segment := t.mem.begin()
 	w := textWriter{t: t}

@@ -156,8 +156,7 @@ func runException(t *thread, c *call) val {
 	if len(c.kw) > 0 {
 		panic(t.badArg(c, "takes no keyword arguments"))
 	}
-	l := t.join(t.pc, c.star)
-	return t.newError(c.def.name, c.def.name, c.args, l)
+	return t.newError(c.def.name, c.def.name, c.args, t.pc)
 }
 
 // message writes what str gives of an error: its argument, or the tuple of them.
@@ -224,7 +223,7 @@ func (e *Error) fact() label.ID {
 
 // raise ends in the error that a value is, or that a class makes.
 func (t *thread) raise(v val, p pos) {
-	l := t.join(v.lab, t.pc)
+	l := v.lab
 	if classNamed(v) != "" {
 		v = t.newError(classNamed(v), classNamed(v), nil, l)
 	}

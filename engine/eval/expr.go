@@ -14,9 +14,23 @@ func (f *fcomp) expr(e star.Expr) expr {
 	before := f.need
 	f.need = 0
 	x := f.told(e, f.expression(e))
+	if observe != nil {
+		x = observed(e, x)
+	}
 	f.last = f.need
 	f.need = max(before, f.last)
 	return x
+}
+
+// observe, if a test has set it, is called with the value of each expression.
+var observe func(t *thread, e star.Expr, v val)
+
+func observed(e star.Expr, x expr) expr {
+	return func(t *thread) val {
+		v := x(t)
+		observe(t, e, v)
+		return v
+	}
 }
 
 // slots reserves n temporaries that stay in use while the operands
@@ -381,7 +395,7 @@ func (f *fcomp) logic(e *star.BinaryExpr) expr {
 				t.conds = t.conds[:len(t.conds)-1]
 				t.pc = t.level(t.pc)
 			}
-			a.lab = t.join(t.under(a.lab, l), t.pc)
+			a.lab = t.under(a.lab, l)
 			return a
 		}
 		return t.branchExpr(r, l, y)
@@ -394,7 +408,7 @@ func (f *fcomp) unary(e *star.UnaryExpr) expr {
 		c := f.cond(e.X)
 		return func(t *thread) val {
 			ok, l := c(t)
-			return boolVal(!ok, t.join(l, t.pc))
+			return boolVal(!ok, l)
 		}
 	}
 	f.judge(judgedKind, e.X)

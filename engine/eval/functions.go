@@ -194,7 +194,7 @@ func (t *thread) updateFrom(c *call, out, from val) {
 		panic(t.badArg(c, "got %s, want iterable", from.typeName()).advise(notIterableHint(from)))
 	}
 	l := t.join(from.lab, t.structure(from))
-	w := t.under(t.write(&d.st, out.lab, t.at), l)
+	w := t.under(t.change(&d.st), l)
 	d.st = t.under(d.st, l)
 	t.lock(from)
 	it, _ := t.iterate(from)
@@ -248,7 +248,7 @@ func (t *thread) updateNamed(out val, kw []kwarg) {
 		return
 	}
 	d := out.dict()
-	w := t.write(&d.st, out.lab, t.at)
+	w := t.change(&d.st)
 	for _, a := range kw {
 		k := stringVal(a.name, label.BottomID)
 		t.put(d, k, t.hash(k), a.v.with(t.join(a.v.lab, w)))
@@ -453,7 +453,7 @@ func runStruct(t *thread, c *call) val {
 		r.names = append(r.names, a.name)
 		r.items = append(r.items, a.v)
 	}
-	return recordVal(r, t.join(t.pc, c.star))
+	return recordVal(r, t.pc)
 }
 
 func runBytes(t *thread, c *call) val {

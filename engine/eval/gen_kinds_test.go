@@ -72,6 +72,16 @@ var smallKinds = map[string]*smallKind{
 	"pct":      rows("'%s'\n'%d'\n'%s %s'\n'%(a)s'\n'%'\n'x'\n'%r'\n'%5.2f'\n'%c'\n'%x'\n'%*d'", "$str + '%s'\n'%' + $char", "", ""),
 	"spec":     rows("''\n'>5'\n'05d'\n'.1f'\n'x'\n'q'\n'%'\n','\n'd'\n's'\n'e'\n'+'\n'_'", "$char\n'>' + str($nat)", "", "x1"),
 	"csep":     rows("','\n';'\n''\n'ab'", "$char", "", ""),
+	// Operands of one operator, of several types: which of them it is may be what is hidden.
+	"addends":  rows("(1, 2)\n('a', 'b')\n([1], [2])\n((1,), (2,))\n(b'a', b'b')\n(1.5, 2)\n(1, 'a')\n(1 << 70, 1)\n(struct(a = 1), struct(b = 2))\n(collections.Counter([1]), collections.Counter([2]))", "($int, $int)\n($str, $str)\n($list, $list)\n($tuple, $tuple)\n($float, $int)", "", ""),
+	"factors":  rows("(2, 3)\n('a', 2)\n(2, [1])\n((1,), 2)\n(1.5, 2)\n(b'a', 2)\n('a', 'b')\n(1 << 70, 2)", "($int, $nat)\n($str, $nat)\n($list, $nat)\n($float, $int)", "", ""),
+	"divisors": rows("(7, 2)\n(7.5, 2)\n(7, 0)\n(7.5, 0)\n('%s', 1)\n(1 << 70, 3)\n('a', 1)\n(1 << 1100, 1.5)\n(datetime.timedelta(1), datetime.timedelta(0))\n(datetime.timedelta(1), 2)", "($int, $int)\n($float, $float)\n($int, $float)\n('%d', $int)\n($delta, $delta)", "", ""),
+	"sets":     rows("(3, 1)\n({1}, {2})\n({1: 2}, {2: 3})\n(True, 2)\n(1 << 70, 1)\n([1], 2)\n({1}, {1})\n(collections.Counter([1]), collections.Counter([2]))", "($int, $int)\n($set, $set)\n($dict, $dict)\n($counter, $counter)", "", ""),
+	"shifts":   rows("(1, 2)\n(1, -1)\n(1 << 70, 2)\n(0, 600)\n(1, 1 << 20)\n(1, 1 << 70)\n(-1, 3)\n('a', 1)", "($int, $nat)\n($nat, $int)", "", ""),
+	"powers":   rows("(2, 3)\n(2, -1)\n(0, -1)\n(2.0, 3)\n(-8, 0.5)\n(1e300, 3)\n(2, 1 << 70)\n('a', 2)\n(0.0, -1)", "($int, $nat)\n($float, $nat)\n($int, $float)", "", ""),
+	"indexed":  rows("([1, 2], 0)\n('ab', 1)\n({0: 1}, 0)\n(range(3), 1)\n((1, 2), 5)\n(b'ab', 0)\n(collections.deque([1]), 0)\n([1], 'a')\n(5, 0)\n({'a': 1}, 'a')\n(pt(1), 0)\n(collections.Counter(), 3)", "($list, $nat)\n($str, $nat)\n($dict, $int)\n($tuple, $int)\n($sdict, $str)", "", ""),
+	"members":  rows("(1, [1])\n('a', 'ab')\n(1, {1})\n(1, range(3))\n(97, b'ab')\n(300, b'ab')\n(1 << 70, b'ab')\n('a', b'ab')\n(1, 'ab')\n(1.5, range(3))\n(1, 5)\n(1, pt(1))\n('a', range(3))\n(b'a', b'ab')\n(1, collections.deque([1]))", "($int, $list)\n($str, $str)\n($int, $dict)\n($int, $range)\n($int, $bytes)", "", ""),
+	"compared": rows("(1, 2)\n('a', 'b')\n([1], [2])\n((1, 2), (1, 3))\n(1, 'a')\n({1}, {1, 2})\n(b'a', b'b')\n(1.5, 2)\n(1 << 70, 1)\n([1], ['a'])\n(True, 0)\n(len, abs)\n({1: 2}, {1: 3})\n(datetime.date(2024, 1, 1), datetime.date(2024, 1, 2))", "($int, $int)\n($str, $str)\n($list, $list)\n($tuple, $tuple)\n($set, $set)", "", ""),
 	"word":     rows("'a'\n'b'\n'c'\n'zz'", "$char", "", ""),
 }
 

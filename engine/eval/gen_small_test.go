@@ -17,7 +17,15 @@ type smallGen struct {
 	*rand.Rand
 	setup strings.Builder // the statements before the construct
 	names int
-	conds []string // the conditions that were written
+	conds []string  // the conditions that were written
+	about construct // which the first program is about; the zero construct: any
+	used  []construct
+}
+
+// construct is a template, of an expression or of statements.
+type construct struct {
+	text   string
+	isExpr bool
 }
 
 // smallKind is a kind of operands.
@@ -296,16 +304,21 @@ func (g *smallGen) program(template string, isExpr bool) string {
 func (g *smallGen) programs() []string {
 	turns := []string{""}
 	for range 1 + max(0, g.IntN(8)-6) {
+		c := construct{}
 		switch n := g.IntN(20); {
+		case g.about != c && len(g.used) == 0:
+			c = g.about
 		case n < 9:
-			turns = append(turns, g.program(g.one(smallExprs), true))
+			c = construct{g.one(smallExprs), true}
 		case n < 12:
-			turns = append(turns, g.program(g.one(wideExprs), true))
+			c = construct{g.one(wideExprs), true}
 		case n < 18:
-			turns = append(turns, g.program(g.one(smallStmts), false))
+			c = construct{g.one(smallStmts), false}
 		default:
-			turns = append(turns, g.program(g.one(wideStmts), false))
+			c = construct{g.one(wideStmts), false}
 		}
+		g.used = append(g.used, c)
+		turns = append(turns, g.program(c.text, c.isExpr))
 	}
 	imported(turns)
 	return turns

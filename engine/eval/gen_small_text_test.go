@@ -55,6 +55,19 @@ func wideTexts() (exprs, stmts []string) {
 			}
 		}
 	}
+	for _, pair := range []struct{ ops, kind string }{
+		{"+", "addends"}, {"*", "factors"}, {"/ // % -", "divisors"}, {"| & ^ -", "sets"}, {"<< >>", "shifts"}, {"**", "powers"},
+		{"== != < <= > >=", "compared"}, {"in|not in", "members"},
+	} {
+		ops := strings.Fields(pair.ops)
+		if strings.Contains(pair.ops, "in") {
+			ops = strings.Split(pair.ops, "|")
+		}
+		for _, op := range ops {
+			stmts = append(stmts, "v1, v2 = $"+pair.kind+"\nq0 = v1 "+op+" v2")
+		}
+	}
+	stmts = append(stmts, "v1, v2 = $indexed\nq0 = v1[v2]", "v1, v2 = $indexed\nq0 = v1[v2:]", "v1, v2 = $indexed\ndel v1[v2]", "v1, v2 = $indexed\nv1[v2] = 3", "v1, v2 = $indexed\nv1[v2] += 1")
 	for kind := range strings.FieldsSeq("list tuple str bytes range deque nt strs lists") {
 		exprs = append(exprs, "$"+kind+"[$nat]", "$"+kind+"[$int]", "$"+kind+"[$nat:]", "$"+kind+"[:$int]", "$"+kind+"[$nat:$nat]", "$"+kind+"[::$int]", "$"+kind+"[$int:$int:$int]", "$"+kind+"[$any]")
 	}
@@ -62,6 +75,19 @@ func wideTexts() (exprs, stmts []string) {
 		exprs = append(exprs, "str($"+kind+")", "repr($"+kind+")", "bool($"+kind+")", "not $"+kind, "type($"+kind+")", "f\"{$"+kind+"}\"", "[$"+kind+"]", "{$"+kind+": 1}", "($"+kind+" if $"+kind+" else $"+kind+")", "($"+kind+" and $"+kind+")", "($"+kind+" or $"+kind+")", "dir($"+kind+")", "hash($"+kind+")", "json.dumps($"+kind+")", "copy.copy($"+kind+")", "copy.deepcopy($"+kind+")", "isinstance($"+kind+", $notclass)", "'%s' % $"+kind)
 		stmts = append(stmts, "send($"+kind+")", "print($"+kind+")", "v1 = $"+kind+"\nif v1: v0 = 1", "assert $"+kind, "raise ValueError($"+kind+")")
 	}
+	for _, pair := range []struct{ ops, kind string }{
+		{"+", "addends"}, {"*", "factors"}, {"/ // % -", "divisors"}, {"| & ^ -", "sets"}, {"<< >>", "shifts"}, {"**", "powers"},
+		{"== != < <= > >=", "compared"}, {"in|not in", "members"},
+	} {
+		ops := strings.Fields(pair.ops)
+		if strings.Contains(pair.ops, "in") {
+			ops = strings.Split(pair.ops, "|")
+		}
+		for _, op := range ops {
+			stmts = append(stmts, "v1, v2 = $"+pair.kind+"\nq0 = v1 "+op+" v2")
+		}
+	}
+	stmts = append(stmts, "v1, v2 = $indexed\nq0 = v1[v2]", "v1, v2 = $indexed\nq0 = v1[v2:]", "v1, v2 = $indexed\ndel v1[v2]", "v1, v2 = $indexed\nv1[v2] = 3", "v1, v2 = $indexed\nv1[v2] += 1")
 	for kind := range strings.FieldsSeq("list tuple str bytes range deque set dict counter ddict odict nt seq strs lists pairs mixed sdict any") {
 		exprs = append(exprs, "len($"+kind+")", "list($"+kind+")", "tuple($"+kind+")", "set($"+kind+")", "[*$"+kind+", 1]", "{*$"+kind+"}", "(lambda *z: z)(*$"+kind+")", "[z for z in $"+kind+"]", "[v0 for z in $"+kind+" if $bool]", "{z for z in $"+kind+"}", "{z: 1 for z in $"+kind+"}", "sorted($"+kind+")", "reversed($"+kind+")", "enumerate($"+kind+")", "max($"+kind+")", "min($"+kind+", default = $int)", "any($"+kind+")", "all($"+kind+")", "sum($"+kind+")", "zip($"+kind+", $iter)", "list(map(str, $"+kind+"))", "any(z for z in $"+kind+")", "next((z for z in $"+kind+"), $int)", "dict.fromkeys($"+kind+", $int)", "list(itertools.chain($"+kind+", $ints))")
 		stmts = append(stmts, "for v1 in $"+kind+":\n  v0 += 1", "for v1 in $"+kind+":\n  send(1)", "for v1 in $"+kind+": pass\nelse: v0 = 2", "v1, v2 = $"+kind, "v1, *v2 = $"+kind, "q0 = [3]\nq0 += $"+kind, "q0 = [3]\nq0.extend($"+kind+")", "q0 = [3, 4]\nq0[:1] = $"+kind, "q0 = {3}\nq0.update($"+kind+")", "for v1 in $"+kind+":\n  if $bool: break\n  v0 += 1")

@@ -230,12 +230,16 @@ func (m *mutator) call(c *ast.CallExpr) {
 			return
 		}
 		m.method(c, "no rule", "without the reference")
+	case "change":
+		if x == "t" {
+			m.method(c, "no rule")
+		}
 	case "fail":
 		if x == "t" || strings.HasSuffix(x, ".t") {
 			m.method(c, "label: pc")
 		}
 	case "errorf":
-		if (x == "t" || strings.HasSuffix(x, ".t")) && len(c.Args) > 2 {
+		if (x == "t" || strings.HasSuffix(x, ".t")) && len(c.Args) > 2 && !slices.Contains([]string{"t.pc", "label.BottomID"}, m.src(c.Args[0])) {
 			m.method(c, "label: pc")
 		}
 	case "with":

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -26,19 +27,22 @@ import (
 //	go test ./engine/eval -run TestMutants -mutate 100000 -timeout 0 -v
 //
 // On its way through the pairs, the binary notes in which runs the place of a mutant made a difference to a label, and
-// runs the mutant on those alone: on all others it does what the evaluator does.
+// runs the mutant on those alone: on all others it does what the evaluator does. A mutant that is left is then tried on
+// programs about those constructs alone that came nearest to it.
 
 var (
 	mutatePairs = flag.Int("mutate", 0, "pairs of runs after which TestMutants gives a mutant up; 0: do not run it")
+	mutateAbout = flag.Int("mutate-about", 2000, "pairs about the constructs nearest to a mutant after which TestMutants gives it up")
 	mutateOnly  = flag.String("mutants", "", "a pattern of those mutants that TestMutants tries, as it prints them")
+	mutateLeft  = flag.String("mutants-left", "", "a table of an earlier run: TestMutants tries only those that it left")
 	mutateTable = flag.String("mutants-table", "", "a file to which TestMutants writes a line for each mutant")
 	mutateIDs   = flag.String("mutant-ids", "", "a file with the ids of mutants, for the binary that holds them")
 )
 
 // mutants is set in the binary that holds them.
 var mutants struct {
-	now  *int   // which one is on; 0: none
-	live []bool // by id: whether it would have made a difference since this was cleared
+	now  *int    // which one is on; 0: none
+	near []uint8 // by id: how near the runs came to it since this was cleared
 }
 
 // TestToldMutants prints, for each mutant of the binary, how it is told from the evaluator.
@@ -50,86 +54,36 @@ func TestToldMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, afresh := map[int]bool{}, map[int]bool{} // afresh: what it changes is worked out once for a program
+	k := teller{t: t, left: map[int]*survivor{}}
+	around := map[string]map[construct]bool{}
 	for line := range strings.Lines(string(text)) {
 		var id int
-		var once bool
-		if _, err := fmt.Sscan(line, &id, &once); err != nil {
+		var fn string
+		m := &survivor{where: map[construct]int{}}
+		if _, err := fmt.Sscanf(line, "%d %t %q", &id, &m.afresh, &fn); err != nil {
 			t.Fatal(err)
 		}
-		left[id], afresh[id] = true, once
+		if around[fn] == nil {
+			around[fn] = map[construct]bool{}
+		}
+		k.left[id], m.around = m, around[fn]
 	}
+	left := k.left
+	told := k.told
 	debug.SetGCPercent(1000)
 	programs.most = 0 // what a mutant has worked out for a program is not for the others
-	ever := map[int]int{}
-	told := func(id int, format string, args ...any) {
-		fmt.Printf("told %d: %s\n", id, fmt.Sprintf(format, args...))
-		delete(left, id)
+	s := *seed
+	for n := 0; n < *mutatePairs && len(left) > 0; s++ {
+		n += k.pairs(s, construct{}, left)
 	}
-	for pairs, s := 0, *seed; pairs < *mutatePairs && len(left) > 0; s++ {
-		c, err := newCase(rand.New(rand.NewPCG(s, 7)), s)
-		if err != nil {
-			t.Fatal(err)
+	for _, id := range slices.Sorted(maps.Keys(left)) {
+		m := left[id]
+		list := m.closest()
+		if len(list) == 0 { // none came there
+			list = slices.SortedFunc(maps.Keys(m.around), construct.compare)
 		}
-		clear(mutants.live)
-		a, err := c.run(&c.base)
-		if err != nil {
-			t.Fatal(err)
-		}
-		base := slices.Clone(mutants.live)
-		runs := map[int]*trace{} // of mutants on the base
-		for i := range c.others {
-			v := &c.others[i]
-			if a.dead&v.observer.bit != 0 && i%4 != 0 {
-				continue
-			}
-			pairs++
-			clear(mutants.live)
-			b, err := c.run(&v.in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			live := slices.Clone(mutants.live)
-			if found, _, _ := c.compare(a, b, v); found != nil {
-				t.Fatalf("the evaluator itself is found: %s", found)
-			}
-			for id := range left {
-				if !base[id] && !live[id] {
-					continue
-				}
-				ever[id]++
-				*mutants.now = id
-				ma, mb := a, b
-				if afresh[id] {
-					base[id] = true // the variant alone may have met it first
-					was := c.program
-					if c.program, err = compileTurns(c.turns, inputNames); err != nil {
-						t.Fatal(err)
-					}
-					if ma, err = c.run(&c.base); err == nil {
-						mb, err = c.run(&v.in)
-					}
-					c.program = was
-				} else {
-					if base[id] {
-						if runs[id] == nil {
-							runs[id], err = c.run(&c.base)
-						}
-						ma = runs[id]
-					}
-					if err == nil && live[id] {
-						mb, err = c.run(&v.in)
-					}
-				}
-				*mutants.now = 0
-				if err != nil {
-					told(id, "crash after %d pairs: %.100v", pairs, err)
-					continue
-				}
-				if found, _, _ := c.compare(ma, mb, v); found != nil {
-					told(id, "%d pairs", pairs)
-				}
-			}
+		for n := 0; n < *mutateAbout && len(list) > 0 && left[id] != nil; s++ {
+			n += max(1, k.pairs(s, list[int(s)%len(list)], map[int]*survivor{id: m}))
 		}
 	}
 	paths, err := filepath.Glob(filepath.Join(*vectorDir, "*.txtar"))
@@ -156,9 +110,136 @@ func TestToldMutants(t *testing.T) {
 			}
 		}
 	}
-	for id := range left {
-		fmt.Printf("left %d: not in %d pairs, in %d of which it made a difference to a label\n", id, *mutatePairs, ever[id])
+	for id, m := range left {
+		fmt.Printf("left %d: not in %d pairs, in %d of which it made a difference to a label, of %d with a label to leave out\n", id, m.tried, m.ever, m.met)
 	}
+}
+
+// survivor is a mutant that nothing has told yet.
+type survivor struct {
+	afresh bool // what it changes is worked out once for a program
+	tried  int  // pairs
+	met    int  // of them, those with a label to leave out
+	ever   int  // of them, those in which it made a difference to a label
+	where  map[construct]int
+	around map[construct]bool // constructs that came near to a mutant of its function
+}
+
+func (c construct) compare(d construct) int { return strings.Compare(c.text, d.text) }
+
+// How near a construct has come to a mutant.
+const (
+	nearRun  = 1 + iota // its code ran
+	nearMet             // with a label to leave out
+	nearLive            // which made a difference
+)
+
+// closest are the constructs that have come nearest to a mutant.
+func (m *survivor) closest() []construct {
+	var out []construct
+	best := 0
+	for c, near := range m.where {
+		if near > best {
+			out, best = nil, near
+		}
+		if near == best {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, construct.compare)
+	return out
+}
+
+// teller runs mutants.
+type teller struct {
+	t    *testing.T
+	left map[int]*survivor
+}
+
+func (k *teller) told(id int, format string, args ...any) {
+	fmt.Printf("told %d: %s\n", id, fmt.Sprintf(format, args...))
+	delete(k.left, id)
+}
+
+// pairs tries some mutants on the pairs of one program, and returns how many there were.
+func (k *teller) pairs(seed uint64, about construct, some map[int]*survivor) (pairs int) {
+	c, err := caseAbout(rand.New(rand.NewPCG(seed, 7)), seed, about)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	clear(mutants.near)
+	a, err := c.run(&c.base)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	base := slices.Clone(mutants.near)
+	runs := map[int]*trace{} // of mutants on the base
+	for i := range c.others {
+		v := &c.others[i]
+		if a.dead&v.observer.bit != 0 && i%4 != 0 {
+			continue
+		}
+		pairs++
+		clear(mutants.near)
+		b, err := c.run(&v.in)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		var other []uint8
+		other = append(other, mutants.near...)
+		if found, _, _ := c.compare(a, b, v); found != nil {
+			k.t.Fatalf("the evaluator itself is found: %s", found)
+		}
+		for id, m := range some {
+			near := max(base[id], other[id])
+			m.tried++
+			if near >= nearMet {
+				m.met++
+			}
+			if near > 0 && len(c.used) == 1 && about == (construct{}) {
+				m.where[c.used[0]] = max(m.where[c.used[0]], int(near))
+				m.around[c.used[0]] = true
+			}
+			if near < nearLive {
+				continue
+			}
+			m.ever++
+			*mutants.now = id
+			ma, mb := a, b
+			if m.afresh {
+				base[id] = nearLive // the variant alone may have met it first
+				was := c.program
+				if c.program, err = compileTurns(c.turns, inputNames); err != nil {
+					k.t.Fatal(err)
+				}
+				if ma, err = c.run(&c.base); err == nil {
+					mb, err = c.run(&v.in)
+				}
+				c.program = was
+			} else {
+				if base[id] == nearLive {
+					if runs[id] == nil {
+						runs[id], err = c.run(&c.base)
+					}
+					ma = runs[id]
+				}
+				if err == nil && other[id] == nearLive {
+					mb, err = c.run(&v.in)
+				}
+			}
+			*mutants.now = 0
+			if err != nil {
+				k.told(id, "crash after %d pairs: %.100v", m.tried, err)
+				delete(some, id)
+				continue
+			}
+			if found, _, _ := c.compare(ma, mb, v); found != nil {
+				k.told(id, "%d pairs", m.tried)
+				delete(some, id)
+			}
+		}
+	}
+	return pairs
 }
 
 // excused reads why mutants survive: lines of "function | source | change: reason".
@@ -181,6 +262,42 @@ func excused(t *testing.T) map[string]string {
 	return out
 }
 
+// TestMutantsListed checks that what is listed is there still.
+func TestMutantsListed(t *testing.T) {
+	if mutants.now != nil {
+		t.Skip("the binary that holds the mutants is made of other text")
+	}
+	_, all := mutate(t, t.TempDir())
+	have := map[string]bool{}
+	for _, m := range all {
+		have[m.key()] = true
+	}
+	for key := range excused(t) {
+		if !have[key] {
+			t.Errorf("testdata/mutants.txt: there is no mutant %q: strike it, or give it the text that it has now", key)
+		}
+	}
+}
+
+// leftBefore reads which mutants an earlier run left; nil: there was none.
+func leftBefore(t *testing.T) map[string]bool {
+	if *mutateLeft == "" {
+		return nil
+	}
+	b, err := os.ReadFile(*mutateLeft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		m, how, _ := strings.Cut(strings.TrimSpace(line), " => ")
+		if _, key, ok := strings.Cut(m, ": "); ok && strings.HasPrefix(how, "not in ") {
+			out[key] = true
+		}
+	}
+	return out
+}
+
 func TestMutants(t *testing.T) {
 	if *mutatePairs == 0 || mutants.now != nil {
 		t.Skip("takes long: -mutate 100000")
@@ -197,17 +314,18 @@ func TestMutants(t *testing.T) {
 	}
 	byID := map[int]mutant{}
 	var list strings.Builder
+	again := leftBefore(t)
 	for _, m := range all {
-		if only.MatchString(m.String()) {
+		if only.MatchString(m.String()) && (again == nil || again[m.key()]) {
 			byID[m.id] = m
-			fmt.Fprintln(&list, m.id, m.file == "region.go")
+			fmt.Fprintf(&list, "%d %t %q\n", m.id, m.file == "region.go", m.file+" "+m.fn)
 		}
 	}
 	if err := os.WriteFile(ids, []byte(list.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	told := exec.CommandContext(t.Context(), bin, "-test.run", "^TestToldMutants$", "-test.timeout", "0",
-		"-mutate", strconv.Itoa(*mutatePairs), "-mutant-ids", ids, "-seed", strconv.FormatUint(*seed, 10), "-vectors", *vectorDir)
+		"-mutate", strconv.Itoa(*mutatePairs), "-mutate-about", strconv.Itoa(*mutateAbout), "-mutant-ids", ids, "-seed", strconv.FormatUint(*seed, 10), "-vectors", *vectorDir)
 	told.Stderr = os.Stderr
 	lines, err := told.StdoutPipe()
 	if err != nil {

@@ -7,7 +7,7 @@ import "callgate/engine/label"
 
 var (
 	mutNow  int
-	mutLive [10000]bool
+	mutNear [10000]uint8 // how near the runs have come to each
 )
 
 // low is the label that nothing is hidden under.
@@ -17,18 +17,35 @@ func (t *thread) mutLow() label.ID {
 
 // without notes that mutant n would leave out l, of which kept says all or nothing.
 func (t *thread) mutWithout(n int, l, kept label.ID) {
-	if mutNow == 0 && !mutLive[n] && !t.tab.Flows(l, kept) && !t.tab.Flows(l, t.mutLow()) {
-		mutLive[n] = true
+	if mutNow != 0 || mutNear[n] == nearLive {
+		return
 	}
+	near := nearRun
+	if !t.tab.Flows(l, t.mutLow()) {
+		near = nearMet
+		if !t.tab.Flows(l, kept) {
+			near = nearLive
+		}
+	}
+	mutNear[n] = max(mutNear[n], uint8(near))
+}
+
+// mutMet is mutWithout where what is left is not known.
+func mutMet(n int, live bool) {
+	near := nearRun
+	if live {
+		near = nearLive
+	}
+	mutNear[n] = max(mutNear[n], uint8(near))
 }
 
 func mutStatement(n int) bool {
-	mutLive[n] = true
+	mutMet(n, true)
 	return mutNow != n
 }
 
 func mutLabel(n int, instead, l label.ID) label.ID {
-	mutLive[n] = mutLive[n] || instead.Class() != l.Class()
+	mutMet(n, instead.Class() != l.Class())
 	if mutNow == n {
 		return instead
 	}
@@ -113,7 +130,7 @@ func (t *thread) mutDeepLabel(n int, v val) label.ID {
 }
 
 func (t *thread) mutEverything(n int) label.ID {
-	mutLive[n] = true
+	mutMet(n, true)
 	if mutNow == n {
 		return label.BottomID
 	}
@@ -139,7 +156,7 @@ func (t *thread) mutKeyLabel(n int, c *call) label.ID {
 }
 
 func (t *thread) mutAnnounce(n int, r *region, before, full, cond label.ID) {
-	mutLive[n] = true
+	mutMet(n, true)
 	if mutNow == n {
 		t.conds = append(t.conds, cond)
 		return
@@ -159,6 +176,14 @@ func (t *thread) mutWrite(n int, st *label.ID, ref label.ID, p pos) label.ID {
 	return t.write(st, ref, p)
 }
 
+func (t *thread) mutChange(n int, st *label.ID) label.ID {
+	t.mutWithout(n, t.pc, *st)
+	if mutNow == n {
+		return t.pc
+	}
+	return t.change(st)
+}
+
 func (t *thread) mutFail(n int, p pos, l label.ID, code, format string, args ...any) *Error {
 	t.mutWithout(n, l, t.pc)
 	if mutNow == n {
@@ -176,7 +201,7 @@ func (t *thread) mutErrorf(n int, l label.ID, code, format string, args ...any) 
 }
 
 func (v val) mutWith(n int, l label.ID) val {
-	mutLive[n] = mutLive[n] || v.lab.Class() != l.Class()
+	mutMet(n, v.lab.Class() != l.Class())
 	if mutNow == n {
 		return v
 	}
@@ -184,7 +209,8 @@ func (v val) mutWith(n int, l label.ID) val {
 }
 
 func mutTableJoin(n int, t *label.Table, a, b label.ID) label.ID {
-	mutLive[n], mutLive[n+1] = mutLive[n] || !t.Flows(b, a), mutLive[n+1] || !t.Flows(a, b)
+	mutMet(n, !t.Flows(b, a))
+	mutMet(n+1, !t.Flows(a, b))
 	switch mutNow {
 	case n:
 		return a
@@ -196,12 +222,12 @@ func mutTableJoin(n int, t *label.Table, a, b label.ID) label.ID {
 
 func mutFlows(n int, t *label.Table, a, b label.ID) bool {
 	ok := t.Flows(a, b)
-	mutLive[n] = mutLive[n] || !ok
+	mutMet(n, !ok)
 	return mutNow == n || ok
 }
 
 func mutControl(n int, t *label.Table, a label.ID) label.ID {
-	mutLive[n] = mutLive[n] || a.Class() != label.BottomID.Class()
+	mutMet(n, a.Class() != label.BottomID.Class())
 	if mutNow == n {
 		return label.BottomID
 	}
@@ -211,5 +237,5 @@ func mutControl(n int, t *label.Table, a label.ID) label.ID {
 
 const mutantHooks = `package eval
 
-func init() { mutants.now, mutants.live = &mutNow, mutLive[:] }
+func init() { mutants.now, mutants.near = &mutNow, mutNear[:] }
 `

@@ -106,7 +106,7 @@ func addNamedTuple() {
 			}
 			items[i] = a.v
 		}
-		return t.named(o.of, items, t.join(t.join(c.recv.lab, c.star), t.pc))
+		return t.named(o.of, items, t.pc)
 	})
 	n.method("index", "x", func(t *thread, c *call) val {
 		i, l := t.findItem(c)
@@ -181,9 +181,9 @@ func (t *thread) newNamed(c *call, of *object, args []val, kw []kwarg) val {
 		if at < 0 {
 			panic(t.argError(c, "arguments", "%s: missing argument for %s", clip(name), clip(of.items[1+i].str())))
 		}
-		items[i] = defaults[at].with(t.join(defaults[at].lab, t.pc))
+		items[i] = defaults[at]
 	}
-	return t.named(of, items, t.join(t.pc, c.star))
+	return t.named(of, items, t.pc)
 }
 
 // isName reports whether a field may have a name.

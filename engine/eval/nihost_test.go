@@ -116,7 +116,7 @@ func (in *niInputs) vary(r *rand.Rand, o observer, used *[groups]bool) (niInputs
 // groupsOf are the groups of inputs by what a program names to have them.
 var groupsOf = map[string][2]int{
 	"s1": {gS1, gS1}, "s2": {gS2, gS2}, "s3": {gS3, gS3}, "x1": {gX1, gX1}, "x2": {gX2, gX2}, "b1": {gB1, gB1}, "ml": {gMl, gMl + 2}, "md": {gMd, gMd + 2}, "ht": {gHt, gHt + 1}, "hr": {gHr, gHr + 1},
-	"hl": {gHl, gHl}, "hd": {gHd, gHd}, "hs": {gHs, gHs}, "rl": {gRl, gRl}, "rd": {gRd, gRd}, "mail": {gKind, gBody + 2}, "inbox": {gKind, gBody + 2}, "recv": {gStream, gStream + 7},
+	"hl": {gHl, gHl}, "hd": {gHd, gHd}, "hs": {gHs, gHs}, "rl": {gRl, gRl}, "rd": {gRd, gRd}, "mail": {gKind, gBody + 2}, "inbox": {gKind, gBody + 2}, "recv": {gStream, gStream + 7}, "poll": {gStream, gStream + 7},
 }
 
 // uses says which groups of inputs the program may read.
@@ -343,12 +343,29 @@ func (h *niHost) act(c Call, deep label.Label) Result {
 		}
 		return Result{Value: value.IntOf(1, deep)}
 	case "look": // what it answers depends on nothing, but not whether it does
-		if x := arg("x"); x.Kind != value.Int || x.Int.Bit(0) == 1 {
+		x := arg("x")
+		if x.Kind == value.List && len(x.Items) > 0 {
+			x = x.Items[0]
+		}
+		if x.Kind != value.Int || x.Int.Bit(0) == 1 {
 			return refuse("odd", false, false)
 		}
 		return Result{Value: value.IntOf(7, lowLabel)}
 	case "ask":
 		return refuse("waiting", false, true)
+	case "poll": // what it is about is not for everybody, nor is that it refuses
+		g := h.in.g[gStream+h.recvd%8]
+		h.recvd++
+		l := g.lab.Join(c.PC).Join(c.History)
+		if g.vals[0] == 0 {
+			return Result{Err: &CallError{Code: "closed", Label: l}}
+		}
+		return Result{Value: value.IntOf(1, l)}
+	case "done":
+		if x := arg("value"); x.Kind == value.List && len(x.Items) > 0 && x.Items[0].Kind == value.Int && x.Items[0].Int.Bit(0) == 1 {
+			return refuse("odd", true, false)
+		}
+		return Result{Value: value.NoneOf(deep)}
 	case "mail":
 		x := arg("x")
 		i := int64(0)
@@ -367,6 +384,9 @@ func (h *niHost) act(c Call, deep label.Label) Result {
 		v, asked := arg("value"), arg("trust")
 		trust, err := label.ParseTrust(asked.Str)
 		narrow := v.Kind == value.Bool || v.Kind == value.Int && v.Int.BitLen() <= 2
+		for _, x := range arg("options").Items {
+			narrow = narrow && (x.Kind != value.Int || x.Int.Bit(0) == 0)
+		}
 		if err != nil || c.PC.Trust() < trust || !narrow {
 			return refuse("denied", true, false)
 		}
@@ -386,8 +406,8 @@ func (h *niHost) act(c Call, deep label.Label) Result {
 }
 
 var niTools = []ToolSig{
-	{Name: "send", Params: []string{"x", "y"}}, {Name: "recv"}, {Name: "quota"}, {Name: "div", Params: []string{"a", "b"}},
-	{Name: "pay", Params: []string{"x"}}, {Name: "ask", Params: []string{"x"}}, {Name: "look", Params: []string{"x"}}, {Name: "mail", Params: []string{"x"}}, {Name: "inbox"},
+	{Name: "send", Params: []string{"x", "y"}}, {Name: "recv"}, {Name: "poll"}, {Name: "quota"}, {Name: "div", Params: []string{"a", "b"}},
+	{Name: "pay", Params: []string{"x"}}, {Name: "ask", Params: []string{"x"}}, {Name: "look", Params: []string{"x", "y"}}, {Name: "mail", Params: []string{"x"}}, {Name: "inbox"},
 }
 
 // niProgram is a session's turns, compiled, and what they name.

@@ -356,6 +356,7 @@ type niCase struct {
 	authors []label.Label
 	base    niInputs
 	others  []variant
+	used    []construct // that the programs are about, if they are small
 }
 
 // variant is inputs that differ from others above an observer.
@@ -365,13 +366,18 @@ type variant struct {
 	sees     crowd    // who sees that they differ
 }
 
-func newCase(r *rand.Rand, seed uint64) (*niCase, error) {
+func newCase(r *rand.Rand, seed uint64) (*niCase, error) { return caseAbout(r, seed, construct{}) }
+
+// caseAbout is newCase, with a program about a construct unless that is zero.
+func caseAbout(r *rand.Rand, seed uint64, about construct) (*niCase, error) {
 	c := &niCase{seed: seed}
 	low := []int{10, 55, 80}[r.IntN(3)]
 	most := len(observers) // variants
 	switch n := r.IntN(8); {
-	case n < 6:
-		c.turns, low = (&smallGen{Rand: r}).programs(), 10
+	case n < 6 || about != construct{}:
+		g := smallGen{Rand: r, about: about}
+		c.turns, low = g.programs(), 10
+		c.used = g.used
 		most = 2
 	case n == 6:
 		c.turns = (&gen{Rand: r, short: true}).programs()

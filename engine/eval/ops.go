@@ -152,19 +152,19 @@ func (t *thread) items(v val) []val {
 	return v.tuple().items
 }
 
-// attr evaluates x.name.
+// attr evaluates x.name; x carries the pc.
 func (t *thread) attr(x val, name string, p pos) val {
 	switch x.k {
 	case kModule:
 		if v, ok := x.module().attrs[name]; ok {
-			return v.with(t.join(t.join(v.lab, x.lab), t.pc))
+			return v.with(t.join(v.lab, x.lab))
 		}
 		m := x.module()
 		panic(t.fail(p, x.lab, "no-field", "%s has no .%s%s", m.name, name, nearestField(name, m.names())).advise(m.name + " has " + strings.Join(m.names(), ", ")))
 	case kStruct:
 		r := x.record()
 		if i, ok := slices.BinarySearch(r.names, name); ok {
-			return r.items[i].with(t.join(t.join(r.items[i].lab, x.lab), t.pc))
+			return r.items[i].with(t.join(r.items[i].lab, x.lab))
 		}
 		if x.isError() {
 			panic(t.fail(p, x.lab, "no-field", "%s has no .%s", x.typeName(), name).hint("str(e) is its message, e.args what it was made of"))
@@ -172,25 +172,25 @@ func (t *thread) attr(x val, name string, p pos) val {
 		panic(t.fail(p, x.lab, "no-field", "struct has no .%s field%s", name, nearestField(name, r.names)))
 	}
 	if name == "__name__" && (x.k == kFunc || x.k == kBuiltin) {
-		return stringVal(functionName(x), t.join(x.lab, t.pc))
+		return stringVal(functionName(x), x.lab)
 	}
 	if x.k == kBuiltin {
 		if v, ok := typeAttrs[x.builtin()][name]; ok {
-			return v.with(t.join(x.lab, t.pc))
+			return v.with(x.lab)
 		}
 	}
 	if v, ok := t.ownField(x, name); ok {
-		return v.with(t.join(t.join(v.lab, x.lab), t.pc))
+		return v.with(t.join(v.lab, x.lab))
 	}
 	if b := methodOf(x, name); b != nil {
 		t.alloc(builtinSize)
-		return builtinVal(&builtin{name: name, recv: x, def: b.def}, t.join(x.lab, t.pc))
+		return builtinVal(&builtin{name: name, recv: x, def: b.def}, x.lab)
 	}
 	if x.k == kDict && x.dict().of == ofTool {
 		k := stringVal(name, x.lab)
 		if i := t.find(x.dict(), k, t.hash(k)); i >= 0 {
 			v := x.dict().ents[i].v
-			return v.with(t.join(t.join(v.lab, x.lab), t.join(t.structure(x), t.pc)))
+			return v.with(t.join(t.join(v.lab, x.lab), t.structure(x)))
 		}
 	}
 	panic(t.fail(p, t.join(x.lab, t.structure(x)), "no-field", "%s has no .%s field or method%s", x.typeName(), name, nearestField(name, namesOf(x))).advise(noFieldHint(x)))

@@ -48,10 +48,8 @@ func (t *thread) permitSlow(def *builtinDef, l label.ID, class label.ClassID) {
 		if err := t.cross(Call{
 			Kind: KindBuiltin, Tool: decided[def.index],
 			Args: []Arg{{"args", value.NoneOf(t.tab.Label(l).WithoutSources())}},
-		}, l).Err; err != nil {
-			e := t.refused(err)
-			e.lab = t.join(e.lab, l)
-			panic(e)
+		}).Err; err != nil {
+			panic(t.refused(err, l))
 		}
 		if p.more == nil {
 			p.more = map[permitKey]struct{}{}

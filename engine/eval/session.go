@@ -483,7 +483,7 @@ func (s *Session) Reject(err error, file string, author label.Label) Outcome {
 // Refuse is the outcome of a program that the host did not let start.
 func (s *Session) Refuse(c *CallError, file string, author label.Label) Outcome {
 	t := s.thread(context.Background(), s.floor)
-	e := t.refused(c)
+	e := t.refused(c, label.BottomID)
 	e.Label = c.Label.Join(author)
 	e.Site = Site{File: file}
 	return s.without(e, author)

@@ -72,9 +72,7 @@ func (f *fcomp) returnStmt(s *star.ReturnStmt) stmt {
 	}
 	x := f.expr(s.Result)
 	return func(t *thread) sig {
-		v := x(t)
-		v.lab = t.join(v.lab, t.pc)
-		t.ret = v
+		t.ret = x(t)
 		return sigReturn
 	}
 }
@@ -85,9 +83,7 @@ func (f *fcomp) assignment(s *star.AssignStmt) stmt {
 		if b := id.Binding.(*resolve.Binding); b.Scope == resolve.Local {
 			i := b.Index
 			return func(t *thread) sig {
-				v := x(t)
-				v.lab = t.join(v.lab, t.pc)
-				t.locals[i] = v
+				t.locals[i] = x(t)
 				return sigNext
 			}
 		}
@@ -103,7 +99,7 @@ func (f *fcomp) assignment(s *star.AssignStmt) stmt {
 	}
 }
 
-// assign compiles binding a value to a target.
+// assign compiles binding a value, which carries the pc, to a target.
 func (f *fcomp) assign(e star.Expr) assign {
 	switch e := e.(type) {
 	case *star.ParenExpr:
@@ -113,23 +109,14 @@ func (f *fcomp) assign(e star.Expr) assign {
 		i := b.Index
 		switch b.Scope {
 		case resolve.Local:
-			return func(t *thread, v val) {
-				v.lab = t.join(v.lab, t.pc)
-				t.locals[i] = v
-			}
+			return func(t *thread, v val) { t.locals[i] = v }
 		case resolve.Cell:
-			return func(t *thread, v val) {
-				v.lab = t.join(v.lab, t.pc)
-				t.locals[i].cell().v = v
-			}
+			return func(t *thread, v val) { t.locals[i].cell().v = v }
 		}
 		if !f.again {
 			f.prog.binds[i] = true
 		}
-		return func(t *thread, v val) {
-			v.lab = t.join(v.lab, t.pc)
-			t.cells[i].v = v
-		}
+		return func(t *thread, v val) { t.cells[i].v = v }
 	case *star.IndexExpr:
 		f.judge(judgedShallow, e.X)
 		f.judge(judgedDeep, e.Y)
@@ -171,7 +158,7 @@ func (f *fcomp) unpack(list []star.Expr, e star.Expr) assign {
 		if watch {
 			v = t.tell(v, judgedShallow)
 		}
-		l := t.join(t.join(v.lab, t.structure(v)), t.pc)
+		l := t.join(v.lab, t.structure(v))
 		it, ok := t.iterate(v)
 		if !ok {
 			panic(t.fail(p, l, "not-iterable", "got %s in sequence assignment", v.typeName()).advise(notIterableHint(v)))
@@ -236,9 +223,7 @@ func (f *fcomp) augmented(s *star.AssignStmt) stmt {
 		if b := lhs.Binding.(*resolve.Binding); b.Scope == resolve.Local {
 			i := b.Index
 			return func(t *thread) sig {
-				v := op(t)
-				v.lab = t.join(v.lab, t.pc)
-				t.locals[i] = v
+				t.locals[i] = op(t)
 				return sigNext
 			}
 		}

@@ -284,6 +284,9 @@ func (t *thread) write(st *label.ID, ref label.ID, p pos) label.ID {
 	return w
 }
 
+// change is write to the receiver of the builtin that is running, or to what it is making: its pc has their labels.
+func (t *thread) change(st *label.ID) label.ID { return t.write(st, label.BottomID, t.at) }
+
 // arena holds the frames of active functions, in chunks that never move.
 type arena struct {
 	chunk []val

@@ -69,24 +69,21 @@ func (t *thread) defaulted(x, y val, i int, l label.ID, p pos) (val, bool) {
 	}
 	t.at = p
 	if i < 0 {
-		t.mutable(d.iters, "insert into", x.with(t.join(x.lab, l)), p)
+		t.mutable(d.iters, "insert into", x.with(l), p)
 	}
 	kl := t.keyLab(y)
-	w := t.join(t.write(&d.st, x.lab, p), kl)
+	l = t.join(l, t.write(&d.st, x.lab, p))
 	d.st = t.join(d.st, kl)
-	l = t.join(l, w)
 	if i >= 0 {
 		v := d.ents[i].v
 		return v.with(t.join(v.lab, l)), true
 	}
 	t.hold(x)
 	t.hold(y)
-	f := d.of.factory
-	v := t.callUnder(l, f.with(t.join(f.lab, x.lab)))
+	v := t.callUnder(l, d.of.factory)
 	t.hold(v)
-	w = t.join(t.write(&d.st, x.lab, p), kl) // once more: the function may have raised the floor
-	d.st = t.join(d.st, kl)
-	v.lab = t.join(t.join(v.lab, w), l)
+	l = t.join(l, t.write(&d.st, x.lab, p)) // once more: the function may have raised the floor
+	v.lab = t.join(v.lab, l)
 	t.put(d, y, t.hash(y), v)
 	t.dropHeld(len(t.held) - 3)
 	return v, true

@@ -21,7 +21,7 @@ import (
 
 // A mutant is the evaluator without one of the things that its labels rest on: one operand of a join, a pc that is
 // raised, a structure label that is read, an announcement, the label of an error. TestMutants
-// makes one test binary that holds all of them, behind a switch, and asks for each whether the noninterference test, or a vector,
+// makes one test binary that holds all of them, behind a switch, and asks for each whether the noninterference test, [carriesPC] or a vector
 // tells it from the evaluator. Those that survive are in testdata/mutants.txt with the reason why.
 //
 //	go test ./engine/eval -run TestMutants -mutate 100000 -timeout 0 -v
@@ -71,7 +71,8 @@ func TestToldMutants(t *testing.T) {
 	left := k.left
 	told := k.told
 	debug.SetGCPercent(1000)
-	programs.most = 0 // what a mutant has worked out for a program is not for the others
+	observe = carriesPC // what it panics about tells a mutant too
+	programs.most = 0   // what a mutant has worked out for a program is not for the others
 	s := *seed
 	for n := 0; n < *mutatePairs && len(left) > 0; s++ {
 		n += k.pairs(s, construct{}, left)

@@ -106,7 +106,7 @@ func addNamedTuple() {
 			}
 			items[i] = a.v
 		}
-		return t.named(o.of, items, t.pc)
+		return t.named(o.of, items, c.recv.lab)
 	})
 	n.method("index", "x", func(t *thread, c *call) val {
 		i, l := t.findItem(c)

@@ -233,6 +233,20 @@ func (in *niInputs) mail(i int64, under label.Label) value.Value {
 		value.Field{Name: "flag", Of: value.BoolOf(kind.vals[0] > 1, kind.lab.Join(under))},
 		value.Field{Name: "body", Of: value.StringOf(bodyTexts[body.vals[0]], body.lab.Join(under))},
 	)
+	n, l := kind.vals[0], kind.lab.Join(under)
+	some := []value.Value{value.IntOf(5, under), value.IntOf(6, under), value.IntOf(7, under)}[:n]
+	names := []value.Value{value.StringOf("a", under), value.StringOf("b", l), value.StringOf("c", under)}[:n]
+	for _, f := range []value.Field{
+		{Name: "rate", Of: value.Value{Kind: value.Float, Float: float64(n) / 2, Label: l}},
+		{Name: "raw", Of: value.Value{Kind: value.Bytes, Str: bodyTexts[n], Label: l}},
+		{Name: "big", Of: value.Value{Kind: value.Int, Int: new(big.Int).Lsh(big.NewInt(n), 70), Label: l}},
+		{Name: "some", Of: value.Value{Kind: value.Tuple, Items: some, Label: under, Structure: l}},
+		{Name: "rec", Of: value.Value{Kind: value.Record, Keys: names, Items: some, Label: under, Structure: l}},
+		{Name: "one", Of: value.Value{Kind: value.Record, Keys: []value.Value{value.StringOf(string(rune('a'+n)), l)}, Items: []value.Value{value.IntOf(1, under)}, Label: under, Structure: under}},
+		{Name: "keys", Of: value.Value{Kind: value.Dict, Keys: []value.Value{value.IntOf(n, l)}, Items: []value.Value{value.IntOf(1, under)}, Label: under, Structure: under}},
+	} {
+		v.Keys, v.Items = append(v.Keys, value.StringOf(f.Name, under)), append(v.Items, f.Of)
+	}
 	tags := value.ListOf(under)
 	tags.Structure = in.g[gTags].lab.Join(under)
 	for _, n := range in.g[gTags].vals {

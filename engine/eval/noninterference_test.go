@@ -274,12 +274,22 @@ func (o observer) sameVal(a, b *trace, v, w val, depth int) bool {
 		return v.bigInt().Cmp(w.bigInt()) == 0
 	case kTuple:
 		return all(v.tuple().items, w.tuple().items)
-	case kList:
+	case kList, kDeque:
 		same, hidden := structure(v.list().st, w.list().st)
 		return hidden || same && all(v.list().items, w.list().items)
 	case kDict, kSet:
-		same, hidden := structure(v.dict().st, w.dict().st)
-		return hidden || same && all(entriesOf(v.dict()), entriesOf(w.dict()))
+		d, e := v.dict(), w.dict()
+		if (d.of == nil) != (e.of == nil) || d.of != nil && (d.of.class != e.of.class || !all([]val{d.of.factory}, []val{e.of.factory})) {
+			return false
+		}
+		same, hidden := structure(d.st, e.st)
+		return hidden || same && all(entriesOf(d), entriesOf(e))
+	case kObject:
+		d, e := v.object(), w.object()
+		if d.class != e.class || d.n != e.n || (d.of == nil) != (e.of == nil) || d.of != nil && !all(d.of.items, e.of.items) {
+			return false
+		}
+		return all(d.items, e.items)
 	case kStruct:
 		return strings.Join(v.record().names, " ") == strings.Join(w.record().names, " ") && all(v.record().items, w.record().items)
 	case kRange:

@@ -16,15 +16,8 @@ func TestExpressionsCarryThePC(t *testing.T) {
 	n, kinds := 0, map[string]bool{}
 	observe = func(t *thread, e star.Expr, v val) {
 		n++
-		kind := fmt.Sprintf("%T", e)
-		kinds[kind] = true
-		if v.k == kBuiltin && v.builtin().recv.k != kUnbound && !t.tab.Flows(v.builtin().recv.lab, v.lab) {
-			panic(fmt.Sprintf("%s is %s, and its receiver %s", v.builtin().name, t.tab.Label(v.lab), t.tab.Label(v.builtin().recv.lab)))
-		}
-		if !t.tab.Flows(t.pc, v.lab) {
-			where, _ := e.Span()
-			panic(fmt.Sprintf("%s: the %s is %s, and the pc %s", where, kind, t.tab.Label(v.lab), t.tab.Label(t.pc)))
-		}
+		kinds[fmt.Sprintf("%T", e)] = true
+		carriesPC(t, e, v)
 	}
 	most := programs.most
 	programs.most = 0 // what is compiled here is not for other tests
@@ -48,5 +41,16 @@ func TestExpressionsCarryThePC(t *testing.T) {
 		if !kinds["*syntax."+kind] {
 			t.Errorf("no %s in %d expressions: the test says little", kind, n)
 		}
+	}
+}
+
+// carriesPC panics if the value of an expression does not have the label that it must have.
+func carriesPC(t *thread, e star.Expr, v val) {
+	if v.k == kBuiltin && v.builtin().recv.k != kUnbound && !t.tab.Flows(v.builtin().recv.lab, v.lab) {
+		panic(fmt.Sprintf("%s is %s, and its receiver %s", v.builtin().name, t.tab.Label(v.lab), t.tab.Label(v.builtin().recv.lab)))
+	}
+	if !t.tab.Flows(t.pc, v.lab) {
+		where, _ := e.Span()
+		panic(fmt.Sprintf("%s: the %T is %s, and the pc %s", where, e, t.tab.Label(v.lab), t.tab.Label(t.pc)))
 	}
 }

@@ -123,7 +123,7 @@ func (s *seeker) look(x expr, name string) func(t *thread) {
 	if name == "next" {
 		return func(t *thread) {
 			v := x(t)
-			t.locals[s.slot] = v.with(t.join(t.join(v.lab, t.locals[s.slot].lab), t.pc))
+			t.locals[s.slot] = v.with(t.join(v.lab, t.locals[s.slot].lab))
 			t.locals[s.slot+1].n = 1
 		}
 	}
@@ -136,7 +136,7 @@ func (s *seeker) look(x expr, name string) func(t *thread) {
 			s.breaks(t, full)
 		}
 		out := &t.locals[s.slot]
-		out.lab = t.join(t.join(out.lab, l), t.pc)
+		out.lab = t.join(out.lab, l)
 		if t.truth(v) == want {
 			out.n = 1 - out.n
 			t.locals[s.slot+1].n = 1

@@ -84,6 +84,10 @@ type Tool struct {
 	// Idempotent promises that a second call with the same Invocation.Key has no further effect.
 	Idempotent bool
 
+	// Widens says, a line for each, what a process of the machine that the tool starts may do beyond computing. The journal has it with
+	// every call. Empty: it starts none.
+	Widens []string
+
 	// Timeout bounds one call; 0 means 30 s.
 	Timeout time.Duration
 
@@ -99,7 +103,7 @@ type Tool struct {
 // Clone returns a copy that is in no set, and can be changed.
 func (t *Tool) Clone() *Tool {
 	out := *t
-	out.Params, out.Label.Fields, out.compiled = slices.Clone(t.Params), slices.Clone(t.Label.Fields), nil
+	out.Params, out.Label.Fields, out.Widens, out.compiled = slices.Clone(t.Params), slices.Clone(t.Label.Fields), slices.Clone(t.Widens), nil
 	out.Label.Cases = slices.Clone(t.Label.Cases)
 	return &out
 }

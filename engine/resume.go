@@ -218,10 +218,11 @@ func declared(t *builtins.Tool) (string, error) {
 		Structure           *label.Label
 		State               *builtins.State
 		Derives, Idempotent bool
-		Asks                string `json:",omitempty"`
+		Asks                string   `json:",omitempty"`
+		Widens              []string `json:",omitempty"`
 	}{
 		Name: t.Name, Returns: t.Returns, Effects: t.Effects.Names(), Class: t.Label.Class.WithoutSources(), Of: t.Label.Of, Structure: t.Label.Structure,
-		State: t.State, Derives: t.Derives, Idempotent: t.Idempotent, Asks: t.Asks,
+		State: t.State, Derives: t.Derives, Idempotent: t.Idempotent, Asks: t.Asks, Widens: t.Widens,
 	}
 	for _, p := range t.Params {
 		all.Params = append(all.Params, param{p.Name, p.Schema, p.Required, p.Sink, p.Sinks})

@@ -1,5 +1,6 @@
 // Package std holds the toolsets that come with Callgate: files, csv, mail, sql,
-// payments, clock, http. Only http uses the network, and of that what an agent file lists; the others work in folders and files that it names.
+// payments, clock, http, command. Only http uses the network, and of that what an agent file lists, and a command that is given it; all
+// work in folders and files that the agent file names.
 //
 // A toolset is built from the options written beside "use". Where an option is left out its
 // strictest value holds: what is read is untrusted and for the principal alone, nothing is
@@ -83,7 +84,7 @@ func (e *OptionsError) Error() string {
 
 // sets are the toolsets, by name, each with the names of all its tools.
 func sets() []set {
-	return []set{clockSet(), csvSet(), filesSet(), httpSet(), mailSet(), paymentsSet(), sqlSet()}
+	return []set{clockSet(), commandSet(), csvSet(), filesSet(), httpSet(), mailSet(), paymentsSet(), sqlSet()}
 }
 
 type set struct {

@@ -71,7 +71,7 @@ func (g *Gate) decideAll(ctx context.Context, calls []eval.Call, results []eval.
 	for _, a := range acts {
 		e, ok := g.next(a.id)
 		a.past = ok && e.Type == journal.CallStart
-		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.tool.Name, Key: a.key})
+		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.tool.Name, Key: a.key, Widened: a.tool.Widens})
 	}
 	if err := g.flush(ctx, len(acts) > 0); err != nil {
 		for i, c := range calls {

@@ -213,7 +213,7 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 				return g.interrupted(ctx, a, "it had begun when the process ended, whether it had its effect is not known, and by now the policies do not allow it")
 			}
 		}
-		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.tool.Name, Key: a.key, Try: try})
+		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.tool.Name, Key: a.key, Try: try, Widened: a.tool.Widens})
 		if err := g.flush(ctx, true); err != nil {
 			return fail(err)
 		}

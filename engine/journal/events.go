@@ -135,6 +135,9 @@ type CallStarted struct {
 	Tool string `json:"tool"`
 	Key  string `json:"key"`           // idempotency key
 	Try  int    `json:"try,omitempty"` // from 2, if it was begun before and nothing is known of what came of it; else 0
+
+	// Widened is what a process that the tool starts may do beyond computing.
+	Widened []string `json:"widened,omitempty"`
 }
 
 // CallEnded is what came of a call that was allowed.

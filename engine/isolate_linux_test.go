@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"callgate/engine"
+	"callgate/engine/confine"
 	"callgate/engine/gate"
 	"callgate/engine/worker"
 )
@@ -77,6 +79,68 @@ func TestSessionsThatWaitHaveNoWorker(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestMachinesWithLess runs a program of a stranger where the machine lacks something, and says what the journal has to say.
+func TestMachinesWithLess(t *testing.T) {
+	newIsolated(t, nil) // or skip
+	full := achieved(t)
+	for _, test := range []struct {
+		name    string
+		without []confine.Mechanism
+		tier    string
+		lacks   []confine.Mechanism
+		why     string
+	}{
+		{"everything", nil, "process", nil, ""},
+		{"user namespaces", []confine.Mechanism{confine.Users}, "process", []confine.Mechanism{confine.Users, confine.Processes, confine.Network, confine.Root}, ""},
+		{"landlock", []confine.Mechanism{confine.Landlock}, "process", []confine.Mechanism{confine.Landlock}, ""},
+		{"cgroups", []confine.Mechanism{confine.Cgroup}, "process", []confine.Mechanism{confine.Cgroup}, ""},
+		{"namespaces, landlock and cgroups", []confine.Mechanism{confine.Users, confine.Landlock, confine.Cgroup}, "process", []confine.Mechanism{confine.Users, confine.Root, confine.Landlock, confine.Cgroup}, ""},
+		{"seccomp", []confine.Mechanism{confine.Seccomp}, "none", nil, "none: worker: seccomp cannot be had: a kernel with CONFIG_SECCOMP_FILTER has it"},
+		{"no-new-privileges", []confine.Mechanism{confine.NoNew, confine.Seccomp}, "none", nil, "none: worker: no-new-privileges cannot be had"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			pool := &worker.Pool{Options: worker.ProcessOptions{Without: test.without}}
+			defer pool.Close()
+			with := func(least gate.Tier) *isolated {
+				return newIsolated(t, func(i *engine.Isolation) {
+					i.Workers, i.Guard, i.Least = map[gate.Tier]*worker.Pool{gate.TierProcess: pool}, true, least
+				})
+			}
+			i := with(gate.TierNone)
+			if got := i.exec(i.start(), "print(1)", stranger); got != test.tier+": 1" {
+				t.Fatalf("got %q", got)
+			}
+			has := i.ends[0].Confinement
+			if test.why != "" {
+				if !strings.HasPrefix(has, test.why) {
+					t.Errorf("recorded %q, want %q", has, test.why)
+				}
+				_, err := with(gate.TierProcess).Start(t.Context(), engine.Run{})
+				if bad, ok := errors.AsType[*engine.IsolationError](err); !ok || bad.Tier != gate.TierProcess {
+					t.Errorf("asked for: got %v", err)
+				}
+				return
+			}
+			for _, m := range full {
+				if got, want := slices.Contains(strings.Fields(has), string(m)), !slices.Contains(test.lacks, m); got != want && !(slices.Contains(test.lacks, confine.Users) && strings.HasSuffix(string(m), "-namespace")) {
+					t.Errorf("%s: recorded %v, want %v", m, got, want)
+				}
+			}
+		})
+	}
+}
+
+// achieved is what confines a worker here.
+func achieved(t *testing.T) []confine.Mechanism {
+	t.Helper()
+	p, err := worker.StartProcess(t.Context(), worker.ProcessOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	return p.Achieved()
 }
 
 // TestARunWhoseWorkerIsKilled ends with a clean error, and its journal is whole.

@@ -14,17 +14,17 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // group is the cgroup of one child, a folder for each hierarchy: one with version 2, one for each controller
 // with version 1. nil is none.
 type group struct{ dirs []string }
 
-// hierarchies are the folders, one for each hierarchy, in which this process may make cgroups: its own cgroups.
+// hierarchies are the folders, one for each hierarchy, in which this process may make cgroups.
 // Where memory or threads cannot be limited there are none: a host that gives a cgroup to nobody is common.
-var hierarchies = sync.OnceValue(findHierarchies)
-
-func findHierarchies() []string {
+var hierarchies = sync.OnceValue(func() []string {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil
@@ -33,24 +33,30 @@ func findHierarchies() []string {
 	if err != nil {
 		return nil
 	}
+	return findHierarchies(string(own), string(mounts))
+})
+
+// findHierarchies finds them, given what /proc says. With version 1 they are this process's own cgroups. With version 2 a cgroup that has
+// processes gives none of its controllers to cgroups in it: there it is the nearest above that does, and that this process may write.
+func findHierarchies(own, mounts string) []string {
 	var out []string
 	for _, controller := range []string{"memory", "pids"} {
-		if dir := hierarchy(string(own), string(mounts), controller); dir != "" {
+		if dir, _ := hierarchy(own, mounts, controller); dir != "" {
 			out = append(out, dir)
 		}
 	}
 	if len(out) == 2 {
 		return out
 	}
-	dir := hierarchy(string(own), string(mounts), "")
-	if dir == "" {
-		return nil
+	dir, top := hierarchy(own, mounts, "")
+	for ; dir != "" && (dir == top || strings.HasPrefix(dir, top+"/")); dir = filepath.Dir(dir) {
+		given, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+		words := bytes.Fields(given)
+		if err == nil && containsWord(words, "memory") && containsWord(words, "pids") && unix.Access(dir, unix.W_OK) == nil {
+			return []string{dir}
+		}
 	}
-	given, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
-	if words := bytes.Fields(given); err != nil || !containsWord(words, "memory") || !containsWord(words, "pids") {
-		return nil
-	}
-	return []string{dir}
+	return nil
 }
 
 func containsWord(words [][]byte, w string) bool {
@@ -63,8 +69,8 @@ func containsWord(words [][]byte, w string) bool {
 }
 
 // hierarchy returns the folder of this process's cgroup in the hierarchy of a controller of version 1, or with
-// "" in that of version 2; "" if there is none. own and mounts are what /proc says.
-func hierarchy(own, mounts, controller string) string {
+// "" in that of version 2, and where that is mounted; "" if there is none. own and mounts are what /proc says.
+func hierarchy(own, mounts, controller string) (dir, top string) {
 	path := ""
 	for line := range strings.Lines(own) { // 4:memory:/a, 0::/a
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -73,7 +79,7 @@ func hierarchy(own, mounts, controller string) string {
 		}
 	}
 	if path == "" {
-		return ""
+		return "", ""
 	}
 	for line := range strings.Lines(mounts) { // 30 24 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
 		before, after, ok := strings.Cut(strings.TrimSpace(line), " - ")
@@ -84,12 +90,12 @@ func hierarchy(own, mounts, controller string) string {
 		if controller == "" && g[0] == "cgroup2" || controller != "" && g[0] == "cgroup" && listed(g[2], controller) {
 			rel, under := strings.CutPrefix(path, strings.TrimSuffix(f[3], "/"))
 			if !under {
-				return ""
+				return "", ""
 			}
-			return filepath.Join(f[4], rel)
+			return filepath.Join(f[4], rel), filepath.Clean(f[4])
 		}
 	}
-	return ""
+	return "", ""
 }
 
 func listed(list, word string) bool {
@@ -114,31 +120,34 @@ func newGroup(b Budget) *group {
 	g := &group{}
 	for _, parent := range parents {
 		dir := filepath.Join(parent, name)
+		if len(g.dirs) == 1 && g.dirs[0] == dir {
+			g.dirs = append(g.dirs, dir)
+			continue
+		}
 		if !sweeper.watch(dir) || os.Mkdir(dir, 0o755) != nil {
 			g.remove()
 			return nil
 		}
 		g.dirs = append(g.dirs, dir)
 	}
-	memory, threads := strconv.FormatInt(b.Memory, 10), strconv.Itoa(b.Threads)
-	ok := true
-	for _, dir := range g.dirs {
-		if len(g.dirs) == 1 {
-			ok = ok && write(dir, "memory.max", memory) && write(dir, "pids.max", threads)
-			write(dir, "memory.swap.max", "0")
-			write(dir, "memory.oom.group", "1")
-			continue
-		}
-		// Each controller of version 1 has a folder; two of them may have one in common.
-		limited := write(dir, "memory.limit_in_bytes", memory)
-		limited = write(dir, "pids.max", threads) || limited
-		ok = ok && limited
-	}
-	if !ok {
+	if !g.limit(b) {
 		g.remove()
 		return nil
 	}
 	return g
+}
+
+// limit sets the limits, and reports whether both hold.
+func (g *group) limit(b Budget) bool {
+	memory, threads := strconv.FormatInt(b.Memory, 10), strconv.Itoa(b.Threads)
+	if len(g.dirs) == 1 {
+		dir := g.dirs[0]
+		write(dir, "memory.swap.max", "0")
+		write(dir, "memory.oom.group", "1")
+		return write(dir, "memory.max", memory) && write(dir, "pids.max", threads)
+	}
+	// Each controller of version 1 has a folder, or both have one in common.
+	return write(g.dirs[0], "memory.limit_in_bytes", memory) && write(g.dirs[1], "pids.max", threads)
 }
 
 func write(dir, file, text string) bool {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"callgate/engine/confine"
 	"callgate/engine/eval"
 	"callgate/engine/journal"
 	"callgate/engine/label"
@@ -324,6 +325,13 @@ func (t *Timeline) programEnded(_ journal.Event, p journal.ProgramEnded) {
 	tier := p.Tier
 	if tier == "none" && p.Confinement != "" {
 		tier = p.Confinement // why not in more
+	}
+	if has := strings.Fields(p.Confinement); tier == "process" && len(has) > 0 {
+		for _, m := range []confine.Mechanism{confine.Users, confine.Landlock} { // what machines lack, and what stands behind the filter
+			if !slices.Contains(has, string(m)) {
+				tier += ", without " + string(m)
+			}
+		}
 	}
 	if n := len(t.tiers); (n > 0 || tier != "none" && tier != "") && (n == 0 || t.tiers[n-1] != tier) {
 		t.tiers = append(t.tiers, tier)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -119,26 +120,32 @@ func (s *Session) open(ctx context.Context, to gate.Tier, cfg worker.Config) err
 		return &IsolationError{to, s.cfg.Isolation.canHave(to)}
 	}
 	cfg.Idle = s.cfg.Isolation.Idle
+	limits := cfg.Limits
 	cfg.Again = func(ctx context.Context) (*worker.Process, error) {
-		p, err := pool.Get(ctx, s.config.Limits)
+		p, err := pool.Get(ctx, limits)
 		if err == nil {
 			s.confined = p.Achieved()
 		}
 		return p, err
 	}
-	p, err := pool.Get(ctx, cfg.Limits)
-	if err != nil {
-		return &IsolationError{to, err}
-	}
-	next, err := p.Open(ctx, cfg)
-	if err != nil {
-		p.Kill()
-		return err
+	var next *worker.Session
+	for next == nil {
+		p, err := cfg.Again(ctx)
+		if err != nil {
+			return &IsolationError{to, err}
+		}
+		if next, err = p.Open(ctx, cfg); err != nil {
+			p.Kill()
+			if _, lost := errors.AsType[*worker.ProtocolError](err); lost && p.Waited() {
+				continue
+			}
+			return err
+		}
 	}
 	if s.eval != nil {
 		s.eval.Close()
 	}
-	s.eval, s.tier, s.confined = next, to, p.Achieved()
+	s.eval, s.tier = next, to
 	return nil
 }
 

@@ -1,8 +1,10 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,9 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"callgate/builtins"
 	"callgate/engine"
 	"callgate/engine/confine"
+	"callgate/engine/eval"
 	"callgate/engine/gate"
+	"callgate/engine/journal"
 	"callgate/engine/worker"
 )
 
@@ -166,5 +171,95 @@ func TestARunWhoseWorkerIsKilled(t *testing.T) {
 	}
 	if s.Err() != nil {
 		t.Error(s.Err())
+	}
+}
+
+// TestWorkersThatAreKilledAtRandom kills workers while programs run, between turns and while sessions rest. Every program ends well or with the
+// clean error, a session that has lost its worker has lost it for good, and every journal is whole.
+func TestWorkersThatAreKilledAtRandom(t *testing.T) {
+	runs := 40
+	if testing.Short() {
+		runs = 8
+	}
+	store, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	pool := &worker.Pool{Size: 2}
+	defer pool.Close()
+	if err := pool.Try(t.Context()); err != nil {
+		t.Skipf("no worker can be confined here: %v", err)
+	}
+	var tools builtins.Set
+	must(tools.Add(&builtins.Tool{
+		Name: "page.get", Effects: builtins.Read, Label: builtins.Source{Class: stranger},
+		Run: func(context.Context, *builtins.Invocation) (any, error) { return "a page", nil },
+	}))
+	e, err := engine.New(engine.Config{Agent: "a", Tools: &tools, PDP: &obliging{}, Meter: 100, Store: store, Isolation: engine.Isolation{
+		Workers: map[gate.Tier]*worker.Pool{gate.TierProcess: pool}, Least: gate.TierProcess, Idle: time.Millisecond,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	died := 0
+	for range runs {
+		s, err := e.Start(t.Context(), engine.Run{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := engine.Ending{Status: engine.Done}
+		killed := make(chan struct{})
+		stop := time.AfterFunc(time.Duration(rand.IntN(60_000))*time.Microsecond, func() {
+			killWorkers(t)
+			close(killed)
+		})
+		for turn := range 4 {
+			out, err := s.Exec(t.Context(), engine.Program{File: "t.star", Text: "n = 0\nfor i in range(20):\n  n += len(page.get())\nprint(n)", Author: user})
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case out.Status == eval.OK && end.Status == engine.Done:
+				if len(out.Prints) != 1 || out.Prints[0].Text != "120\n" {
+					t.Errorf("turn %d printed %+v", turn, out.Prints)
+				}
+			case out.Status == eval.Crashed && out.Err.Code == "worker" && out.Err.Public() == "t.star:1:1: worker":
+				end.Status = engine.Failed
+			default:
+				t.Errorf("turn %d, after %s: ended %s, %v", turn, end.Status, out.Status, out.Err)
+			}
+		}
+		if !stop.Stop() {
+			<-killed
+		}
+		if end.Status == engine.Failed {
+			died++
+		}
+		if err := errors.Join(s.End(t.Context(), end), s.Err()); err != nil {
+			t.Error(err)
+		}
+		events, err := store.Read(t.Context(), s.ID(), 1)
+		if err == nil {
+			err = journal.Verify(events)
+		}
+		if err != nil || len(events) == 0 || events[len(events)-1].Type != journal.RunEnd {
+			t.Errorf("the journal: %d events, %v", len(events), err)
+		}
+		open := map[string]bool{}
+		for _, event := range events {
+			switch event.Type {
+			case journal.CallStart:
+				open[event.Call] = true
+			case journal.CallResult:
+				delete(open, event.Call)
+			}
+		}
+		if len(open) > 0 {
+			t.Errorf("calls that began have no result: %v", open)
+		}
+	}
+	t.Logf("%d of %d runs lost their worker", died, runs)
+	if died == 0 && !testing.Short() {
+		t.Error("no worker was killed in time")
 	}
 }

@@ -134,6 +134,7 @@ func TestEveryToolIsDeclaredInFull(t *testing.T) {
 	env := place(t, map[string]string{"mail/1.eml": "From: a@b.example\n\nx", "ledger.sql": ledgerSQL})
 	options := map[string]map[string]any{
 		"clock":    nil,
+		"command":  {"name": "sort", "doc": "Sort lines.", "run": []any{os.Args[0], "{how}"}, "params": []any{map[string]any{"name": "how"}, map[string]any{"name": "lines"}}, "stdin": "lines"},
 		"files":    {"root": ".", "write": true},
 		"csv":      {"root": ".", "write": true},
 		"http":     {"allow": []any{"https://api.example.com/*"}},

@@ -89,6 +89,7 @@ func (p *Pool) take() *Process {
 	var w *Process
 	if n := len(p.idle); n > 0 {
 		w, p.idle = p.idle[0], p.idle[1:]
+		w.waited = true
 	}
 	for !p.closed && len(p.idle)+p.coming < p.Size {
 		p.coming++

@@ -45,6 +45,7 @@ func Main(args []string) int {
 type Process struct {
 	path     string
 	runtime  string
+	waited   bool // in a pool
 	child    *confine.Child
 	c        *conn
 	achieved []confine.Mechanism
@@ -136,6 +137,9 @@ func (p *Process) Kill() { p.child.Kill() }
 
 // Path returns the executable that the process runs.
 func (p *Process) Path() string { return p.path }
+
+// Waited reports whether the process waited in a pool: it may have been killed meanwhile, and a new one may be had in its place.
+func (p *Process) Waited() bool { return p.waited }
 
 // Runtime returns the OCI runtime that the process runs under; "" if there is none.
 func (p *Process) Runtime() string { return p.runtime }

@@ -13,8 +13,8 @@ import (
 // another worker when it is next used; nothing that can be seen of it is different then.
 type rest struct {
 	after time.Duration
-	again func(context.Context) (Link, *conn, error) // starts a worker
-	start start                                      // what sessions are made of
+	again func(context.Context) (*greeted, error) // starts a worker
+	start start                                   // what sessions are made of
 
 	// permitted are the builtins that the host permitted, each with a class of labels, as an evaluator that did not rest remembers them.
 	permitted map[string]bool
@@ -25,8 +25,15 @@ type rest struct {
 	over    bool
 }
 
+// greeted is a worker that has said hello.
+type greeted struct {
+	link   Link
+	c      *conn
+	waited bool // and may have been killed since
+}
+
 // restAfter lets the session rest when it has not been used for a time.
-func (s *Session) restAfter(d time.Duration, first start, again func(context.Context) (Link, *conn, error)) {
+func (s *Session) restAfter(d time.Duration, first start, again func(context.Context) (*greeted, error)) {
 	first.next, first.anew = false, nil // it has begun
 	s.rest = &rest{after: d, again: again, start: first}
 	s.rest.timer = time.AfterFunc(d, s.lieDown)
@@ -73,21 +80,21 @@ func (s *Session) use(ctx context.Context) (done func()) {
 func (s *Session) getUp(ctx context.Context) {
 	r := s.rest
 	r.resting = false
-	link, c, err := r.again(ctx)
-	if err != nil {
-		s.lose("there is no worker to go on in: " + err.Error())
-		return
-	}
-	s.link, s.c = link, c
 	names, lowest := s.names, s.lowest
-	err = s.begin(ctx, r.start)
+	for again := true; again; {
+		s.lost = nil
+		w, err := r.again(ctx)
+		if err != nil {
+			s.lose("there is no worker to go on in: " + err.Error())
+			break
+		}
+		s.link, s.c = w.link, w.c
+		again = s.begin(ctx, r.start) != nil && w.waited
+	}
+	if s.lost == nil && (!slices.Equal(names, s.names) || !lowest.Equal(s.lowest)) {
+		s.lose("started: it is another session than the one that was written")
+	}
 	r.start.snapshot = nil
-	if err == nil && (!slices.Equal(names, s.names) || !lowest.Equal(s.lowest)) {
-		err = s.lose("started: it is another session than the one that was written")
-	}
-	if err != nil {
-		s.lose(err.Error())
-	}
 	s.names, s.lowest = names, lowest
 }
 

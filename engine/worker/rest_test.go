@@ -15,11 +15,11 @@ import (
 
 // restless lets the worker's session of a pair rest before every turn. The session does not do so by itself.
 func (p *pair) restless(cfg eval.Config) {
-	p.far.restAfter(time.Hour, start{limits: p.far.limits, tools: cfg.Tools, inputs: cfg.Inputs}, func(context.Context) (Link, *conn, error) {
+	p.far.restAfter(time.Hour, start{limits: p.far.limits, tools: cfg.Tools, inputs: cfg.Inputs}, func(context.Context) (*greeted, error) {
 		link := serveWith(p.t, func(rw io.ReadWriter) error { return Serve(rw, nil) })
 		c := newConn(link)
 		_, err := greet(c)
-		return link, c, err
+		return &greeted{link: link, c: c}, err
 	})
 	p.rests = true
 }
@@ -81,11 +81,11 @@ func TestARestIsNotSeen(t *testing.T) {
 func TestNoWorkerToGoOnIn(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		again func(context.Context) (Link, *conn, error)
+		again func(context.Context) (*greeted, error)
 		want  string
 	}{
-		{"none can be had", func(context.Context) (Link, *conn, error) { return nil, nil, errors.New("no more processes") }, "there is no worker to go on in: no more processes"},
-		{"one that makes another session", func(context.Context) (Link, *conn, error) {
+		{"none can be had", func(context.Context) (*greeted, error) { return nil, errors.New("no more processes") }, "there is no worker to go on in: no more processes"},
+		{"one that makes another session", func(context.Context) (*greeted, error) {
 			link := serveWith(t, func(rw io.ReadWriter) error {
 				p := &puppet{t, rw, newConn(rw)}
 				p.hello()
@@ -93,7 +93,7 @@ func TestNoWorkerToGoOnIn(t *testing.T) {
 			})
 			c := newConn(link)
 			_, err := greet(c)
-			return link, c, err
+			return &greeted{link: link, c: c}, err
 		}, "started: it is another session than the one that was written"},
 	} {
 		s, err := openPipe(t, Config{Config: eval.Config{Host: newWorld(), Tools: worldTools}})

@@ -154,12 +154,12 @@ func open(ctx context.Context, link Link, c *conn, cfg Config) (*Session, error)
 		return nil, err
 	}
 	if cfg.Idle > 0 {
-		s.restAfter(cfg.Idle, first, func(ctx context.Context) (Link, *conn, error) {
+		s.restAfter(cfg.Idle, first, func(ctx context.Context) (*greeted, error) {
 			p, err := cfg.Again(ctx)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			return childLink{p.child}, p.c, nil
+			return &greeted{childLink{p.child}, p.c, p.waited}, nil
 		})
 	}
 	return s, nil

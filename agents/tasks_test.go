@@ -15,6 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"callgate/agents"
+	"callgate/agents/model"
+	"callgate/agents/model/modeltest"
 	"callgate/engine/gate"
 	"callgate/engine/journal"
 	"callgate/policies"
@@ -23,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write what tasks come to into their files")
 
-// readTask reads a task: the folder of the office with what the task changes in it, what its file is, and what the task is.
-func readTask(t *testing.T, file string) (dir, task, want string) {
+// readTask reads a task: the folder of the office with what the task changes in it, the task, what it comes to, and the one style of reply that it is about; "": any.
+func readTask(t *testing.T, file string) (files map[string]string, task, want, style string) {
 	t.Helper()
 	office, err := txtar.ParseFile("testdata/office.txtar")
 	if err != nil {
@@ -34,15 +36,15 @@ func readTask(t *testing.T, file string) (dir, task, want string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{}
+	files = map[string]string{}
 	for _, f := range append(office.Files, ar.Files...) {
 		files[f.Name] = string(f.Data)
 	}
-	files["agent.yaml"] += "  model: {provider: recorded, recording: turns.md}\n"
-	task, want = strings.TrimSpace(files["task"]), files["want"]
-	delete(files, "task")
-	delete(files, "want")
-	return folder(t, files), task, want
+	task, want, style = strings.TrimSpace(files["task"]), files["want"], strings.TrimSpace(files["style"])
+	for _, name := range []string{"task", "want", "style"} {
+		delete(files, name)
+	}
+	return files, task, want, style
 }
 
 // outcome says what came of a run: how it ended, what it answered, what was refused or asked, what was done.
@@ -97,43 +99,71 @@ func outcome(t *testing.T, r agents.Result, events []journal.Event) string {
 	return b.String()
 }
 
-// TestTasks does everyday tasks with the replies that stand in their files.
-func TestTasks(t *testing.T) {
-	files, err := filepath.Glob("testdata/tasks/*.txtar")
-	if err != nil || len(files) < 60 {
-		t.Fatalf("%d tasks, error %v, want 60", len(files), err)
+// runTask does a task in a folder with its model, and says what came of it.
+func runTask(t *testing.T, dir, task string) (string, agents.Result) {
+	t.Helper()
+	p, problems := spec.Load(dir, "")
+	var events []journal.Event
+	a, more := agents.Build(t.Context(), p, agents.Options{
+		State: t.TempDir(), Approver: gate.ApproveAll{}, Watch: func(e journal.Event) { events = append(events, e) },
+		Clock: func() time.Time { return time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC) },
+	})
+	if problems = append(problems, more...); spec.Fatal(problems) {
+		t.Fatal(problems)
 	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			dir, task, want := readTask(t, file)
-			p, problems := spec.Load(dir, "")
-			var events []journal.Event
-			a, more := agents.Build(t.Context(), p, agents.Options{
-				State: t.TempDir(), Approver: gate.ApproveAll{}, Watch: func(e journal.Event) { events = append(events, e) },
-				Clock: func() time.Time { return time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC) },
-			})
-			if problems = append(problems, more...); spec.Fatal(problems) {
-				t.Fatal(problems)
-			}
-			defer a.Close()
-			r, err := a.Run(t.Context(), agents.RunOptions{Task: task})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := outcome(t, r, events)
+	defer a.Close()
+	r, err := a.Run(t.Context(), agents.RunOptions{Task: task})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome(t, r, events), r
+}
+
+// TestTasks does everyday tasks with a model whose replies stand in their files: played as a recording, and served in both protocols, in both styles
+// of reply. Each comes to the same.
+func TestTasks(t *testing.T) {
+	names, err := filepath.Glob("testdata/tasks/*.txtar")
+	if err != nil || len(names) < 60 {
+		t.Fatalf("%d tasks, error %v, want 60", len(names), err)
+	}
+	t.Setenv("TEST_KEY", modeltest.Key)
+	for i, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			files, task, want, only := readTask(t, name)
+			spec := files["agent.yaml"]
+			files["agent.yaml"] = spec + "  model: {provider: recorded, recording: turns.md}\n"
+			dir := folder(t, files)
+			got, r := runTask(t, dir, task)
 			if *update {
-				text, err := os.ReadFile(file)
+				text, err := os.ReadFile(name)
 				if err == nil {
 					before, _, _ := strings.Cut(string(text), "-- want --\n")
-					err = os.WriteFile(file, []byte(before+"-- want --\n"+got), 0o644)
+					err = os.WriteFile(name, []byte(before+"-- want --\n"+got), 0o644)
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
-				return
+				want = got
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("want -, got +\n%s\n%v", diff, r.Model)
+				t.Fatalf("want -, got +\n%s\n%v", diff, r.Model)
+			}
+			for j, provider := range []string{"openai", "anthropic"} {
+				for k, style := range []string{"fenced", "tool"} {
+					if only != "" && style != only || testing.Short() && (i+j+2*k)%4 != 0 {
+						continue
+					}
+					turns, wrong := model.LoadRecording(filepath.Join(dir, "turns.md"))
+					if wrong != nil {
+						t.Fatal(wrong)
+					}
+					server := modeltest.Serve(t, turns)
+					files["agent.yaml"] = spec + fmt.Sprintf("  model: {provider: %s, name: test-model, baseURL: %q, key: {env: TEST_KEY}, reply: %s}\n", provider, server.Config(provider).BaseURL, style)
+					got, r := runTask(t, folder(t, files), task)
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Errorf("%s, %s: want -, got +\n%s\n%v", provider, style, diff, r.Model)
+					}
+				}
 			}
 		})
 	}

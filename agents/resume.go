@@ -44,21 +44,11 @@ type Replayed struct {
 // it could not be gone over.
 func (a *Agent) Replay(ctx context.Context, id string, secret map[string]string) (Replayed, error) {
 	out := Replayed{Run: id, Differences: []journal.Difference{}}
-	before, err := a.before(ctx, id, secret)
+	s, over, err := a.replayed(ctx, id, secret)
 	if err != nil {
 		return out, err
 	}
-	purse := a.purse(ctx)
-	e, err := a.engine(purse)
-	if err != nil {
-		return out, err
-	}
-	s, err := e.Resume(ctx, engine.Again{Run: id, Only: true, Secret: secret, After: before.Earlier})
-	if err != nil {
-		return out, err
-	}
-	r := &run{agent: a, session: s, purse: purse, talk: before.talk}
-	err = r.whole(ctx, s.Inputs(), a.own(), nil)
+	err = over()
 	out.Ended = err == nil
 	var differences []journal.Difference
 	out.Met, out.Events, differences = s.Compared()
@@ -67,4 +57,32 @@ func (a *Agent) Replay(ctx context.Context, id string, secret map[string]string)
 		err = nil
 	}
 	return out, err
+}
+
+// replayed returns the session of a run that is gone over, and what goes over it.
+func (a *Agent) replayed(ctx context.Context, id string, secret map[string]string) (*engine.Session, func() error, error) {
+	purse := a.purse(ctx)
+	typed, err := a.typed(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if typed {
+		e, err := a.interactive(purse)
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := e.Resume(ctx, engine.Again{Run: id, Only: true, Secret: secret})
+		return s, func() error { return (&Interactive{session: s, purse: purse}).whole(ctx) }, err
+	}
+	before, err := a.before(ctx, id, secret)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := a.engine(purse)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := e.Resume(ctx, engine.Again{Run: id, Only: true, Secret: secret, After: before.Earlier})
+	r := &run{agent: a, session: s, purse: purse, talk: before.talk}
+	return s, func() error { return r.whole(ctx, s.Inputs(), a.own(), nil) }, err
 }

@@ -27,7 +27,7 @@ import (
 type Config struct {
 	Agent     string          // its name; required
 	Digest    string          // of the agent as it was loaded, for the journal
-	Mode      string          // react, plan or program; "" means program
+	Mode      string          // react, plan, program or repl; "" means program
 	From      *journal.Origin // where the agent's files are, for who goes on with a run; nil: nowhere
 	Principal policies.Principal
 

@@ -280,6 +280,16 @@ func (s *Session) Turn() (t journal.TurnStarted, ok bool, err error) {
 	return t, true, err
 }
 
+// Ended returns the end that is recorded next, if the run is gone over again and has it.
+func (s *Session) Ended() (end journal.RunEnded, ok bool, err error) {
+	e, ok := s.run.Next("", 0)
+	if !ok || e.Type != journal.RunEnd {
+		return end, false, nil
+	}
+	end, err = journal.Decode[journal.RunEnded](e)
+	return end, err == nil, err
+}
+
 // Reply returns what the model answers that was shown what has the label: what is recorded, if the run is gone over again and has it, or else what
 // generate returns, which is recorded. The error is generate's, or where that had failed an [*EndedError], unless [Session.Err] says that the run cannot go on.
 func (s *Session) Reply(ctx context.Context, shown label.Label, generate func(context.Context) (journal.ModelReplied, error)) (journal.ModelReplied, error) {

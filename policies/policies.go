@@ -93,7 +93,7 @@ type Session struct {
 	ID   string
 	Run  string
 	Turn int
-	Mode string // react, plan or program
+	Mode string // react, plan, program or repl
 }
 
 // Call is the crossing itself.

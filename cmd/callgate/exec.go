@@ -105,9 +105,10 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 	defer func() { err = errors.Join(err, st.close()) }()
 	var failed error
 	picture := console.NewTimeline(io.Discard, console.Options{Look: console.LookOf(c.stderr, c.getenv), MayRead: c.mayRead(p.Host)})
+	to := newStream(c.stdout, c.mayRead(p.Host))
 	watch := func(e journal.Event) {
 		if f.json {
-			failed = cmp.Or(failed, c.writeOpened(e))
+			failed = cmp.Or(failed, to.event(e))
 		} else {
 			picture.Event(e)
 		}
@@ -161,7 +162,7 @@ func (c *command) exec(ctx context.Context, file string, f execFlags) (err error
 	}
 	if e := result.Last.Err; e != nil {
 		c.sayLines(programError(e, file, string(text), reader))
-		if result.Status == engine.Refused && !f.json { // for the person at the terminal: the program is told the rules' ids alone
+		if result.Status == engine.Refused && !f.json && picture.Refused() != "" { // for the person at the terminal: the program is told the rules' ids alone
 			c.sayLines(strings.Split(strings.TrimSuffix(picture.Refused(), "\n"), "\n"))
 		}
 	}

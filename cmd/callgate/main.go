@@ -22,14 +22,25 @@ func main() {
 const garbage = 400
 
 // run runs the command line and returns the exit code. The first interrupt ends a run in good order, its journal
-// included; a second one ends the process.
+// included, unless the verb has something else to end; a second one ends the process.
 func run() int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	c := &command{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for s := range signals {
+			if f := c.interrupt.Load(); f != nil && s == os.Interrupt {
+				(*f)()
+				continue
+			}
+			signal.Stop(signals)
+			cancel()
+		}
+	}()
 	return c.run(ctx, os.Args[1:])
 }

@@ -136,6 +136,9 @@ func (c *command) resume(ctx context.Context, args []string, f resumeFlags) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, k.state.close()) }()
+	if err := notInteractive(k.events, true); err != nil {
+		return err
+	}
 	watch, finish := c.watch(f.json, c.timelineOptions(k.path, cmp.Or(f.state, k.state.dir), k.project.Host), journal.Current(k.events, true))
 	where, done := isolation(f.isolate.value, f.labels.value)
 	defer done()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,14 @@ type command struct {
 	stdin, stdout, stderr *os.File
 	getenv                func(string) string
 	identity              string // file that opens what is encrypted in journals; "": that of CALLGATE_IDENTITY
+
+	interrupt atomic.Pointer[func()] // what an interrupt ends in place of the command; nil: the command
+}
+
+// onInterrupt has an interrupt call f in place of ending the command, until the function that it returns is called.
+func (c *command) onInterrupt(f func()) (undo func()) {
+	before := c.interrupt.Swap(&f)
+	return func() { c.interrupt.Store(before) }
 }
 
 // The exit codes that are not those of a run; see [engine.ExitCode].
@@ -78,7 +87,7 @@ func (c *command) root() *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpVerb(root))
-	root.AddCommand(c.runVerb(), c.execVerb(), c.checkVerb(), c.testVerb(), c.policyVerb(), c.explainVerb(), c.schemaVerb(), c.runsVerb(), c.approvalsVerb(), c.doctorVerb(), c.versionVerb())
+	root.AddCommand(c.runVerb(), c.replVerb(), c.execVerb(), c.checkVerb(), c.testVerb(), c.policyVerb(), c.explainVerb(), c.schemaVerb(), c.runsVerb(), c.approvalsVerb(), c.doctorVerb(), c.versionVerb())
 	return root
 }
 

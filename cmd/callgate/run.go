@@ -173,10 +173,11 @@ func (c *command) reloaded(problems []spec.Problem) {
 // on with is in past.
 func (c *command) watch(asJSON bool, o console.Options, past []journal.Event) (watch func(journal.Event), finish func(agents.Result) error) {
 	if asJSON {
-		var failed error
+		to := newStream(c.stdout, o.MayRead)
+		failed := to.past(past)
 		watch = func(e journal.Event) {
 			if failed == nil {
-				failed = c.writeOpened(e)
+				failed = to.event(e)
 			}
 		}
 		return watch, func(agents.Result) error { return failed }
@@ -189,15 +190,6 @@ func (c *command) watch(asJSON bool, o console.Options, past []journal.Event) (w
 		t.Printed(r.Last.Prints)
 		return t.Close()
 	}
-}
-
-// writeOpened writes an event as it happens: what is encrypted in the journal is not encrypted here.
-func (c *command) writeOpened(e journal.Event) error {
-	e, err := e.Opened()
-	if err != nil {
-		return err
-	}
-	return journal.Export(c.stdout, []journal.Event{e})
 }
 
 // timelineOptions say how a run of an agent is shown, and what can be done after it.

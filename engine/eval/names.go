@@ -229,3 +229,9 @@ func eachTarget(e star.Expr, f func(*star.Ident)) {
 		eachTarget(e.X, f)
 	}
 }
+
+// Universe returns the names that every program knows, sorted.
+func Universe() []string {
+	names := slices.Sorted(maps.Keys(universe))
+	return slices.DeleteFunc(names, func(n string) bool { return n[0] == '<' })
+}

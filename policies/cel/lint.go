@@ -34,7 +34,7 @@ var (
 	trustWords = vocabulary{"level of trust", []string{
 		label.Untrusted.String(), label.Internal.String(), label.User.String(), label.System.String(),
 	}}
-	modeWords = vocabulary{"mode", []string{"react", "plan", "program"}}
+	modeWords = vocabulary{"mode", []string{"react", "plan", "program", "repl"}}
 )
 
 // vocabularyOf returns the words that a field, or an element of it, may be; nil for any.

@@ -298,7 +298,7 @@ func shortDigest(s string) string {
 func (t *Timeline) turnStarted(_ journal.Event, s journal.TurnStarted) {
 	t.turn, t.turns = s.Turn, t.turns+1
 	who := "a model that has seen "
-	if t.mode == "program" {
+	if t.mode == "program" || t.mode == "repl" {
 		who = "written by "
 	}
 	text := pad(t.line(s.File, maxName), idWidth+wordWidth-headWidth) + "  " + who

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// step is what a person waits for at a terminal, and what they type then.
+type step struct{ see, keys string }
+
+// sit runs a command whose terminal it is, goes through steps, and returns all that was shown and the exit code.
+func sit(t *testing.T, cmd *exec.Cmd, steps []step) (string, int) {
+	t.Helper()
+	person, program := openTerminal(t)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	program.Close()
+	var shown strings.Builder
+	seen := 0
+	late := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	defer late.Stop()
+	buf := make([]byte, 4096)
+	for {
+		n, err := person.Read(buf)
+		shown.Write(buf[:n])
+		for len(steps) > 0 {
+			i := strings.Index(shown.String()[seen:], steps[0].see)
+			if i < 0 {
+				break
+			}
+			seen += i + len(steps[0].see)
+			if _, err := person.WriteString(steps[0].keys); err != nil {
+				t.Fatal(err)
+			}
+			steps = steps[1:]
+		}
+		if err != nil { // EIO, once no program has the terminal
+			break
+		}
+	}
+	err := cmd.Wait()
+	if len(steps) > 0 {
+		t.Errorf("the terminal never showed %q", steps[0].see)
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return shown.String(), exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shown.String(), 0
+}
+
+func TestReplAtATerminal(t *testing.T) {
+	cmd := callgateCommand(t, "done(1)", "repl", "notes", "--state", "state")
+	cmd.Env = append(cmd.Env, "NO_COLOR=1")
+	agent := filepath.Join(cmd.Dir, "notes", "agent.yaml")
+	declared, err := os.ReadFile(agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(agent, []byte(strings.Replace(string(declared), "calls: 20", "calls: 20, steps: 1000G, wall: 1h", 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	const prompt = ">>> "
+	got, code := sit(t, cmd, []step{
+		{prompt, "files.wr\t"}, // the tab key completes
+		{"files.write(", "pa\t\"a.txt\", te\t\"one\")\r"},
+		{`"path": "a.txt"`, ""},
+		{prompt, "x = \x03"}, // Ctrl-C empties the line
+		{prompt, "def f(n):\r"},
+		{"... ", "\treturn n + 1\r"}, // … and indents
+		{"... ", "\r"},
+		{prompt, "f(41)\r"},
+		{"=> 42", ""},
+		{prompt, "while f(1): pass\r"},
+		{"\x1b[?2004l", "\x03"}, // a line runs
+		{"cancelled", ""},
+		{prompt, ":new\r"}, // how far it came depends on what it worked with, and so does what is made in the same session
+		{prompt, "y = [1,\r"},
+		{"... ", "2]\r"},
+		{prompt, "y\r"},
+		{"=> [1, 2]", ""},
+		{prompt, "files.replace(\"a.txt\", \"two\")\r"},
+		{"may notes call files.replace?", ""},
+		{"[y/N] ", "y\n"},
+		{`"path": "a.txt"`, ""},
+		{prompt, "y\r"},
+		{"=> [1, 2]", ""},
+		{prompt, " \"kept by nobody\"\r"}, // what begins with a blank is not in the history
+		{`=> "kept by nobody"`, ""},
+		{prompt, ":ex\t\r"},
+		{"approved by ana@corp.example", ""},
+		{prompt, "\x1b[A\x1b[A\r"}, // two lines back
+		{"=> [1, 2]", ""},
+		{prompt, "\x04"},
+	})
+	if code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	state := filepath.Join(cmd.Dir, "state")
+	text, err := os.ReadFile(filepath.Join(state, "notes", "a.txt"))
+	if err != nil || string(text) != "two" {
+		t.Errorf("a.txt is %q, %v; want two", text, err)
+	}
+	history, err := os.ReadFile(filepath.Join(state, historyFile))
+	if err != nil || !strings.Contains(string(history), "files.write(path=\"a.txt\", text=\"one\")\n") || strings.Contains(string(history), "nobody") {
+		t.Errorf("the history is %q, %v", history, err)
+	}
+	if info, err := os.Stat(filepath.Join(state, historyFile)); err != nil {
+		t.Error(err)
+	} else if info.Mode().Perm() != 0o600 {
+		t.Errorf("the history is %v, want that nobody else reads it", info.Mode())
+	}
+	if t.Failed() {
+		t.Logf("shown:\n%q", got)
+	}
+}
+
+func TestHistoryHoldsNoSecrets(t *testing.T) {
+	h := &history{}
+	h.open(filepath.Join(t.TempDir(), historyFile))
+	h.never("hunter2")
+	h.never("no") // in too many words
+	h.keep([]string{"login(\"hunter2\")"})
+	h.keep([]string{"def f():", "    return \"hunter2\"", ""})
+	h.keep([]string{"note()"})
+	h.keep([]string{"note()"})
+	if got := strings.Join(h.lines, "|"); got != "note()" {
+		t.Errorf("kept %s", got)
+	}
+}

@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sort"
 	"strings"
@@ -113,12 +114,22 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	s, err := e.Start(ctx, engine.Run{ID: o.ID, Inputs: inputs, Context: shown, After: before.Earlier})
+	recording, err := a.record(o)
 	if err != nil {
 		return Result{}, err
 	}
-	r := &run{agent: a, session: s, purse: purse, talk: before.talk}
+	s, err := e.Start(ctx, engine.Run{ID: o.ID, Inputs: inputs, Context: shown, After: before.Earlier})
+	if err != nil {
+		if recording != nil {
+			err = errors.Join(err, recording.Close(), os.Remove(a.opts.Record))
+		}
+		return Result{}, err
+	}
+	r := &run{agent: a, session: s, purse: purse, talk: before.talk, recording: recording}
 	err = r.whole(ctx, s.Inputs(), own, o.inspect)
+	if recording != nil {
+		err = errors.Join(err, recording.Close())
+	}
 	return r.out, err
 }
 
@@ -242,6 +253,8 @@ type run struct {
 	purse   *wallet
 	talk    []model.Message // what the model was told and has replied
 	out     Result
+
+	recording *model.Recording // nil: none is made
 }
 
 // program runs the agent's own program, which a person wrote: as it was, if the run is gone over again.

@@ -50,6 +50,10 @@ type Options struct {
 	// Progress is called while a model's reply arrives, which a person may want to see. What has arrived is a text of the label. nil: nobody is told.
 	Progress func(Progress)
 
+	// Record is a file that is not there yet, into which a run writes what its model is shown and what it answers; see [model.Recording]. No tool
+	// reaches it. "": nothing is recorded.
+	Record string
+
 	// Isolation is where programs run. The least that an agent's file asks for is added to it.
 	Isolation engine.Isolation
 

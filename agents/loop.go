@@ -134,6 +134,14 @@ func (r *run) reply(ctx context.Context, turn int, author label.Label, request m
 	was, err := r.session.Reply(ctx, author, func(ctx context.Context) (journal.ModelReplied, error) {
 		live = true
 		reply, err := r.purse.Wrap(m).Generate(ctx, request)
+		if err == nil && r.recording != nil {
+			if author.HasTag(journal.SecretTag) {
+				r.recording.Withhold("the model was shown what is secret")
+			} else {
+				reply = reply.Written()
+				r.recording.Turn(request.Messages[len(request.Messages)-1].Text, reply)
+			}
+		}
 		out := journal.ModelReplied{
 			Provider: m.Provider(), Model: m.Name(), Text: reply.Text, Stop: reply.Stop,
 			Tokens: [2]int64{reply.Usage.In, reply.Usage.Out}, Cached: reply.Usage.Cached, Cost: int64(reply.Cost),
@@ -156,8 +164,25 @@ func (r *run) reply(ctx context.Context, turn int, author label.Label, request m
 	return reply, nil
 }
 
+// record begins the recording of a run; nil if there is to be none.
+func (a *Agent) record(o RunOptions) (*model.Recording, error) {
+	switch {
+	case a.opts.Record == "":
+		return nil, nil
+	case a.model == nil:
+		return nil, &InputError{[]string{"the agent has no model to record: a person wrote its program"}}
+	case o.After != "":
+		return nil, &InputError{[]string{"a run that goes on from another cannot be recorded: its conversation began in that one"}}
+	}
+	about := fmt.Sprintf("What %s/%s answered for the agent %s.", a.model.Provider(), a.model.Name(), a.Spec.Meta.Name)
+	return model.Record(a.opts.Record, about, a.style(), a.prompt())
+}
+
 // style is how the agent's model writes programs.
 func (a *Agent) style() model.Style {
+	if r, ok := a.model.(*model.Recorded); ok {
+		return r.Style()
+	}
 	if a.Spec.Model != nil && a.Spec.Model.Reply == model.Tool.String() {
 		return model.Tool
 	}

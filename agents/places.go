@@ -59,6 +59,9 @@ func (a *Agent) apart(p *spec.Project, all []reach) (problems []spec.Problem) {
 		if j := a.opts.Journal; j != "" && inside(real(j), y.Path) {
 			report(y, "keep the state folder elsewhere, or name a folder that does not hold it", "the journal is in %s, and tools do not reach it", y.Name)
 		}
+		if f := a.opts.Record; f != "" && inside(real(f), y.Path) {
+			report(y, "record elsewhere", "what the model is shown is to be recorded in %s, and tools do not reach it", y.Name)
+		}
 		if f := governing(p, y); f != "" {
 			report(y, "name a folder that holds nothing else", "writes to %s, where %s is: programs do not change what they are decided by", y.Name, f)
 		}

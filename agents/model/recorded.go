@@ -3,7 +3,7 @@ package model
 import (
 	"context"
 	"fmt"
-	"os"
+	"slices"
 	"strings"
 )
 
@@ -11,18 +11,32 @@ import (
 // recording, if the conversation is the one that was recorded.
 //
 // A recording is a Markdown file that people can read and edit. Each turn begins
-// with a heading "## turn 1", "## turn 2" and so on. Lines directly below the heading that begin with
-// "> expect: " name texts that must occur in the message which the model answers, in this order; the rest is
-// the reply. What stands before the first turn is for readers.
+// with a heading "## turn 1", "## turn 2" and so on. Lines directly below the heading say what the turn answers, and how:
+//
+//	> expect: TEXT         occurs in the message that the model answers, after those of the lines above
+//	> | LINE               a line of that message, which is exactly these lines
+//	> tokens: 100 in, 20 out, 30 cached
+//	> cost: 0.0015
+//	> stop: length         the reply was cut
+//	> said: LINE           a line of the reply's text, which is exactly these lines
+//
+// The rest is the reply. In it, a line "> call: NAME ID" makes a call of the fenced block below it: a program, or if the block is marked as JSON all of
+// the arguments. What stands before the first turn is for readers, but for a line "> reply: tool", the style of the replies, and for the lines
+// "> | LINE" below a heading "## system", which are exactly the text for the system. Line ends may be CR LF.
 type Recorded struct {
-	path  string
-	turns []recordedTurn
+	path   string
+	style  Style
+	line   int // of the text for the system; 0: it may be any
+	system []string
+	turns  []recordedTurn
 }
 
 type recordedTurn struct {
 	line   int
 	expect []expectation
-	reply  string
+	shown  []string // lines of the message that it answers
+	exact  int      // the first line of them in the file; 0: it may be any
+	reply  Reply
 }
 
 type expectation struct {
@@ -50,82 +64,6 @@ func (e *RecordingError) Error() string {
 	return s
 }
 
-// maxRecording bounds the size of a recording.
-const maxRecording = 16 << 20
-
-// LoadRecording reads a recording. All that is wrong with it is returned at once.
-func LoadRecording(path string) (*Recorded, []*RecordingError) {
-	fail := func(line int, text, hint string) []*RecordingError {
-		return []*RecordingError{{path, line, text, hint}}
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fail(0, err.Error(), "")
-	}
-	if info.Size() > maxRecording {
-		return nil, fail(0, fmt.Sprintf("got %d bytes, want at most %d", info.Size(), maxRecording), "")
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fail(0, err.Error(), "")
-	}
-	r := &Recorded{path: path}
-	var bad []*RecordingError
-	var body []string
-	finish := func() {
-		if n := len(r.turns); n > 0 {
-			r.turns[n-1].reply = strings.TrimSpace(strings.Join(body, "\n"))
-			if r.turns[n-1].reply == "" {
-				bad = append(bad, fail(r.turns[n-1].line, "got a turn without a reply", "write the model's reply below the heading")...)
-			}
-		}
-		body = nil
-	}
-	head, fence := false, ""
-	for i, line := range strings.Split(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n") {
-		if f := fenceOf(line); fence == "" {
-			fence = f
-		} else if f == fence {
-			fence = ""
-		}
-		name, ok := strings.CutPrefix(line, "## turn ")
-		switch {
-		case ok && fence == "":
-			finish()
-			if want := fmt.Sprint(len(r.turns) + 1); strings.TrimSpace(name) != want {
-				bad = append(bad, fail(i+1, fmt.Sprintf("got %q, want ## turn %s", line, want), "turns are numbered from 1, without gaps")...)
-			}
-			r.turns = append(r.turns, recordedTurn{line: i + 1})
-			head = true
-		case len(r.turns) == 0:
-		case head && strings.HasPrefix(line, "> expect: "):
-			t := &r.turns[len(r.turns)-1]
-			t.expect = append(t.expect, expectation{i + 1, strings.TrimSpace(strings.TrimPrefix(line, "> expect: "))})
-		default:
-			head = head && strings.TrimSpace(line) == ""
-			body = append(body, line)
-		}
-	}
-	finish()
-	if len(r.turns) == 0 {
-		bad = append(bad, fail(1, "got no turn", `begin each turn with a heading such as "## turn 1"`)...)
-	}
-	if len(bad) > 0 {
-		return nil, bad
-	}
-	return r, nil
-}
-
-// fenceOf returns the marks that open or close a fenced block, or "".
-func fenceOf(line string) string {
-	t := strings.TrimLeft(line, " ")
-	n := len(t) - len(strings.TrimLeft(t, "`"))
-	if n < 3 {
-		return ""
-	}
-	return t[:n]
-}
-
 // Provider returns "recorded".
 func (r *Recorded) Provider() string { return "recorded" }
 
@@ -146,6 +84,12 @@ func (r *Recorded) Generate(ctx context.Context, q Request) (Reply, error) {
 			last = m.Text
 		}
 	}
+	if r.line > 0 {
+		if diff := lineDiff(r.system, linesOf(q.System)); diff != "" {
+			return Reply{}, &RecordingError{Path: r.path, Line: r.line, Text: "the text for the system is another one here: instructions, tools or language have changed",
+				Hint: "record it again, or take out this section if it does not matter; recorded -, here +\n" + diff}
+		}
+	}
 	if n >= len(r.turns) {
 		return Reply{}, &RecordingError{
 			Path: r.path, Line: r.turns[len(r.turns)-1].line, Text: fmt.Sprintf("the recording ends after turn %d, and turn %d was asked for", len(r.turns), n+1),
@@ -153,6 +97,12 @@ func (r *Recorded) Generate(ctx context.Context, q Request) (Reply, error) {
 		}
 	}
 	t := r.turns[n]
+	if t.exact > 0 {
+		if diff := lineDiff(t.shown, linesOf(last)); diff != "" {
+			return Reply{}, &RecordingError{Path: r.path, Line: t.exact, Text: fmt.Sprintf("turn %d answers another message than the model is shown here", n+1),
+				Hint: "recorded -, here +\n" + diff}
+		}
+	}
 	rest := last
 	for _, e := range t.expect {
 		_, after, ok := strings.Cut(rest, e.text)
@@ -164,8 +114,16 @@ func (r *Recorded) Generate(ctx context.Context, q Request) (Reply, error) {
 		}
 		rest = after
 	}
-	return Reply{Text: t.reply}, nil
+	if q.Progress != nil {
+		q.Progress(Progress{Attempt: 1, Text: t.reply.Text, Tokens: t.reply.Usage.Out})
+	}
+	reply := t.reply
+	reply.Calls = slices.Clone(reply.Calls)
+	return reply, nil
 }
+
+// Style is how the model that was recorded wrote its programs.
+func (r *Recorded) Style() Style { return r.style }
 
 func indent(s string) string {
 	return "  | " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  | ")

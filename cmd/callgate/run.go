@@ -31,6 +31,7 @@ type runFlags struct {
 	json     bool
 	after    string
 	accept   bool
+	record   string
 }
 
 func (c *command) runVerb() *cobra.Command {
@@ -47,7 +48,10 @@ policies change meanwhile, the new ones decide from the next call on, unless the
 
 --continue goes on from the end of a run that is kept: what its programs have bound is there with its labels, the model has its
 conversation, and the meter what it had left. No call of it is made again. What has changed since is said; an agent's file or tools
-that have changed must be accepted.`,
+that have changed must be accepted.
+
+--record writes what the model was shown and what it answered into a file, which plays the same run again as the model of an agent:
+{provider: recorded, recording: FILE}. It holds all that the model was shown, as it is: who may read that may read the file.`,
 		Example: `  callgate run examples/invoices
   callgate run examples/invoices --approve all --state ./state
   callgate run agent.yaml --task "Answer the mail" --input invoice=@invoice.txt
@@ -64,6 +68,7 @@ that have changed must be accepted.`,
 	fl.StringVar(&f.state, "state", "", "`folder` that is kept: the journal, and what tools write")
 	fl.StringVar(&f.after, "continue", "", "go on from the end of this `run`: its ID, or the beginning of it")
 	fl.BoolVar(&f.accept, "accept-changes", false, "with --continue: though the agent's file or its tools have changed")
+	fl.StringVar(&f.record, "record", "", "write what the model is shown and answers into this `file`, which is not there yet")
 	f.isolate, f.labels = isolationFlag(cmd), labelsFlag(cmd)
 	fl.BoolVar(&f.json, "json", false, "write the run's events as JSON lines, and nothing else")
 	return cmd
@@ -96,7 +101,7 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 	agent, more := agents.Build(ctx, p, agents.Options{
 		Isolation: where,
 		State:     st.dir, Journal: st.journal(), Store: st.store, From: origin(path, f.policies),
-		Approver: c.approver(f.approve.value, p.Host, st.store), Watch: watch, Tools: agentdojo.Granted(p),
+		Approver: c.approver(f.approve.value, p.Host, st.store), Watch: watch, Tools: agentdojo.Granted(p), Record: f.record,
 		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return spec.Load(path, f.policies) },
 	})
 	if agent != nil {

@@ -87,7 +87,7 @@ func (c *command) root() *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpVerb(root))
-	root.AddCommand(c.runVerb(), c.replVerb(), c.execVerb(), c.checkVerb(), c.testVerb(), c.policyVerb(), c.explainVerb(), c.schemaVerb(), c.runsVerb(), c.approvalsVerb(), c.doctorVerb(), c.versionVerb())
+	root.AddCommand(c.initVerb(), c.runVerb(), c.replVerb(), c.execVerb(), c.checkVerb(), c.testVerb(), c.policyVerb(), c.explainVerb(), c.schemaVerb(), c.runsVerb(), c.approvalsVerb(), c.doctorVerb(), c.versionVerb())
 	return root
 }
 

@@ -83,6 +83,10 @@ func (p *Pool) Fill(ctx context.Context) error {
 	return nil
 }
 
+// refillAfter is how long it takes until another worker is started for one that was taken: the session that took it begins meanwhile, and has the
+// processors for that.
+const refillAfter = 5 * time.Millisecond
+
 func (p *Pool) take() *Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,6 +98,7 @@ func (p *Pool) take() *Process {
 	for !p.closed && len(p.idle)+p.coming < p.Size {
 		p.coming++
 		p.busy.Go(func() {
+			time.Sleep(refillAfter)
 			w, err := StartProcess(context.Background(), p.Options)
 			p.mu.Lock()
 			p.coming--

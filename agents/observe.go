@@ -1,12 +1,14 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"callgate/engine/eval"
 	"callgate/engine/gate"
+	"callgate/engine/syntax"
 )
 
 // feedback says to the model how its program, a text, went: what it printed, as far as that is shown, and
@@ -21,13 +23,16 @@ func (r *run) feedback(ctx context.Context, turn int, text string, out eval.Outc
 	if r.agent.Spec.Mode == "plan" {
 		return b.String(), nil
 	}
-	n, hidden := 0, false
+	hidden, names := false, syntax.OutlineOf(text, "print", "show")
 	for _, p := range out.Prints {
 		var line []string
 		told := false
-		for _, v := range p.Args {
-			n++
-			o, err := r.session.Observe(ctx, fmt.Sprintf("printed %d", n), v, p.PC)
+		for i, v := range p.Args {
+			name := ""
+			if p.Site.File == fileOf(turn) {
+				name = names.Argument(p.Site.Line, p.Site.Column, i)
+			}
+			o, err := r.session.Observe(ctx, cmp.Or(name, "a value"), names.Len(), v, p.PC)
 			if err != nil {
 				return "", err
 			}

@@ -1,9 +1,7 @@
 package agents
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"callgate/builtins"
@@ -21,7 +19,8 @@ inputs by name: no files, network, clock or chance.
 - try/except catches errors of the program and of tools: ToolError, its kinds such as FileNotFoundError and TimeoutError, and
   Denied; never a budget. attempt(tool, …) returns a struct with ok, value, code and error instead. An error ends the turn.
 - len(s) and s[i] count bytes, not characters; map, filter, zip and d.items() are lists; a set prints as set([…]).
-- print(x) asks to be shown x. What policy hides from you is described, and stays usable under its name.
+- print(x) asks to be shown x. What policy hides from you is described; bind it to a name first, and the next programs
+  can go on with it unseen.
 - A value remembers where it came from. Data that strangers wrote cannot choose a recipient, an account or a
   path, nor decide whether something happens, unless a policy allows it.
 - endorse(cond, "internal", why = "…") asks to trust a yes or no that was computed from such data.
@@ -74,14 +73,14 @@ func (known shapes) signature(t *builtins.Tool) string {
 func (known shapes) call(t *builtins.Tool) string {
 	var params []string
 	for _, p := range t.Params {
-		s := p.Name + ": " + typeOf(p.Schema)
+		s := p.Name + ": " + builtins.Outline(p.Schema)
 		if !p.Required {
 			s += " = ..." // what stands for its absence is the tool's business: None would be refused
 		}
 		params = append(params, s)
 	}
 	s := fmt.Sprintf("%s(%s)", t.Name, strings.Join(params, ", "))
-	if r := typeOf(t.Returns); r != "any" {
+	if r := builtins.Outline(t.Returns); r != "any" {
 		s += " -> " + known.refer(r, t.Name)
 	}
 	return s
@@ -98,107 +97,6 @@ func (known shapes) refer(result, tool string) string {
 		known[result] = tool
 	}
 	return result
-}
-
-// typeOf writes a JSON Schema as a short type: "list[{id: string, size: int}]".
-func typeOf(schema json.RawMessage) string {
-	var s struct {
-		Type       any                        `json:"type"`
-		Items      json.RawMessage            `json:"items"`
-		Properties map[string]json.RawMessage `json:"properties"`
-		Enum       []any                      `json:"enum"`
-		AnyOf      []json.RawMessage          `json:"anyOf"`
-	}
-	if len(schema) == 0 || json.Unmarshal(schema, &s) != nil {
-		return "any"
-	}
-	if len(s.Enum) > 0 {
-		var parts []string
-		for _, e := range s.Enum {
-			b, _ := json.Marshal(e)
-			parts = append(parts, string(b))
-		}
-		return strings.Join(parts, "|")
-	}
-	if len(s.AnyOf) > 0 {
-		var parts []string
-		for _, one := range s.AnyOf {
-			if t := typeOf(one); !slices.Contains(parts, t) {
-				parts = append(parts, t)
-			}
-		}
-		return strings.Join(parts, "|")
-	}
-	names, _ := s.Type.([]any)
-	if one, ok := s.Type.(string); ok {
-		names = []any{one}
-	}
-	var parts []string
-	for _, n := range names {
-		switch n {
-		case "integer":
-			parts = append(parts, "int")
-		case "number":
-			parts = append(parts, "float")
-		case "boolean":
-			parts = append(parts, "bool")
-		case "null":
-			parts = append(parts, "None")
-		case "array":
-			parts = append(parts, "list["+typeOf(s.Items)+"]")
-		case "string":
-			parts = append(parts, "str")
-		case "object":
-			parts = append(parts, fieldsOf(schema, s.Properties))
-		default:
-			parts = append(parts, fmt.Sprint(n))
-		}
-	}
-	if len(parts) == 0 {
-		return "any"
-	}
-	return strings.Join(parts, "|")
-}
-
-// fieldsOf writes the fields of an object in the order of the schema's text.
-func fieldsOf(schema json.RawMessage, properties map[string]json.RawMessage) string {
-	if len(properties) == 0 {
-		return "dict"
-	}
-	var order struct {
-		Properties keyOrder `json:"properties"`
-	}
-	if json.Unmarshal(schema, &order) != nil {
-		return "dict"
-	}
-	var parts []string
-	for _, n := range order.Properties {
-		parts = append(parts, n+": "+typeOf(properties[n]))
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
-}
-
-// keyOrder is the keys of a JSON object in the order of its text.
-type keyOrder []string
-
-// UnmarshalJSON reads the keys of an object.
-func (k *keyOrder) UnmarshalJSON(b []byte) error {
-	d := json.NewDecoder(strings.NewReader(string(b)))
-	if _, err := d.Token(); err != nil {
-		return err
-	}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return err
-		}
-		*k = append(*k, fmt.Sprint(t))
-		var skip json.RawMessage
-		if err := d.Decode(&skip); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // firstMessage is the task, and the inputs by name and label: what is in them the model is not shown.

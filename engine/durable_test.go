@@ -250,7 +250,7 @@ func driveOn(ctx context.Context, s *Session, turns []string) error {
 		for _, p := range out.Prints {
 			for _, v := range p.Args {
 				n++
-				if _, err := s.Observe(ctx, fmt.Sprintf("printed %d", n), v, p.PC); err != nil {
+				if _, err := s.Observe(ctx, fmt.Sprintf("printed %d", n), 1, v, p.PC); err != nil {
 					return err
 				}
 			}

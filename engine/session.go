@@ -246,8 +246,8 @@ func (s *Session) exec(ctx context.Context, p Program) (eval.Outcome, error) {
 }
 
 // Observe asks to show a value to the model; see [gate.Gate.Observe]. If the run cannot go on the error is that of [Session.Err].
-func (s *Session) Observe(ctx context.Context, name string, v value.Value, pc label.Label) (gate.Observation, error) {
-	o, err := s.gate.Observe(ctx, name, v, pc)
+func (s *Session) Observe(ctx context.Context, name string, names int, v value.Value, pc label.Label) (gate.Observation, error) {
+	o, err := s.gate.Observe(ctx, name, names, v, pc)
 	if cannot := s.run.Err(); err != nil && cannot != nil {
 		err = fmt.Errorf("engine: %w", cannot)
 	}

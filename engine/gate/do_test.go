@@ -256,7 +256,7 @@ func TestWithoutARecordNothingIsDone(t *testing.T) {
 			grant := call("1.3", "endorse", "value", true, "trust", "user")
 			grant.Kind = eval.KindEndorse
 			wantCode(t, r.do(grant), "journal")
-			if _, err := r.Observe(t.Context(), "x", value.IntOf(1, trusted), trusted); err == nil {
+			if _, err := r.Observe(t.Context(), "x", 1, value.IntOf(1, trusted), trusted); err == nil {
 				t.Error("a value was shown")
 			}
 			if _, err := r.Program(t.Context(), Start{}); err == nil {

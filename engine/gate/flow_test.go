@@ -102,7 +102,7 @@ func TestTheFlowRuleDecidesWhatAModelSees(t *testing.T) {
 		{"a secret", secret, "", false},
 	} {
 		r := newRig(t, func(c *Config) { c.PDP, c.Provider = pdp, test.provider })
-		o, err := r.Observe(t.Context(), "x", value.StringOf(secretText, test.v), trusted)
+		o, err := r.Observe(t.Context(), "x", 1, value.StringOf(secretText, test.v), trusted)
 		if err != nil || o.Shown != test.shown {
 			t.Errorf("%s: got %+v, %v, want shown %t", test.name, o, err, test.shown)
 		}

@@ -337,7 +337,7 @@ func TestTheContextIsWhatTheModelWasShown(t *testing.T) {
 	wantLabel(t, "the context of a model that was shown nothing", g.Context(), "system/public")
 	g.SetTurn(1, trusted, g.Context())
 	wantLabel(t, "the context of the program's author", g.Context(), "user/public")
-	if _, err := g.Observe(t.Context(), "x", value.IntOf(1, mailed), trusted); err != nil {
+	if _, err := g.Observe(t.Context(), "x", 1, value.IntOf(1, mailed), trusted); err != nil {
 		t.Fatal(err)
 	}
 	g.SetTurn(2, trusted, trusted)

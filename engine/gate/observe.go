@@ -3,9 +3,11 @@ package gate
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
+	"callgate/builtins"
 	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/engine/value"
@@ -22,8 +24,8 @@ type Observation struct {
 }
 
 // DescribeBits is what the description of a hidden value takes from the meter: that it was
-// hidden, its kind and a bucket of its size.
-const DescribeBits = 8
+// hidden, its kind and a bucket of its size. Which of several names it has, and which of the tools gave it, comes on top.
+const DescribeBits = 6
 
 // Hidden is all that is said of a hidden value when the meter has no bits left for a description.
 const Hidden = "(hidden)"
@@ -33,11 +35,12 @@ const reasonHide = "core.hide-untrusted"
 // Observe shows a value to the model, if that is allowed: the model is a sink, and showing
 // is a call like any other. A value that is shown joins its label, and the pc under which it
 // was asked for, to the context. One that is not is described by its name, kind, size in
-// buckets, trust and the index of its readers, and never by its data.
+// buckets, the tool that gave it and what that declares, trust and the index of its readers, and never by its data. The name is one of so many
+// that it could have had, the program being what it is.
 //
 // The error is a [*eval.CallError] that ends the turn: the journal failed, ctx ended, or a person must
 // be asked and nobody is there.
-func (g *Gate) Observe(ctx context.Context, name string, v value.Value, pc label.Label) (Observation, error) {
+func (g *Gate) Observe(ctx context.Context, name string, names int, v value.Value, pc label.Label) (Observation, error) {
 	g.deciding.Lock()
 	defer g.deciding.Unlock()
 	g.mu.Lock()
@@ -70,13 +73,14 @@ func (g *Gate) Observe(ctx context.Context, name string, v value.Value, pc label
 		out.Shown, out.Text = true, cut(printed(shown), g.cfg.Limits.Show)
 		out.Label = decided.lowered(label.JoinAll(x.final.Deep(), pc, decided.past))
 	} else {
-		out.Text, out.Rules = g.describe(name, v, decided.outcome), decided.rules
+		out.Text, out.Rules = g.describe(name, names, v, decided.outcome), decided.rules
 	}
 	out.Context = g.Context()
 	if out.Shown {
 		out.Context = out.Context.Join(out.Label)
 	}
 	event := journal.Observed{Name: name, Shown: out.Shown, Text: out.Text, Label: out.Label, Context: out.Context, Rules: out.Rules}
+	event.Lowered = !out.Context.SameClass(g.Context())
 	g.later(journal.Observation, id, event)
 	if err := g.flush(ctx, false); err != nil {
 		return Observation{}, g.stopped(x, codeJournal, err).refusal
@@ -109,10 +113,11 @@ func cut(s string, n int) string {
 }
 
 // describe says of a hidden value what the meter pays for.
-func (g *Gate) describe(name string, v value.Value, l label.Label) string {
+func (g *Gate) describe(name string, names int, v value.Value, l label.Label) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.reveal(l, DescribeBits) {
+	cost := DescribeBits + choiceBits(names) + choiceBits(len(g.shapes)+1)
+	if !g.reveal(l, cost) {
 		return Hidden
 	}
 	deep := v.Deep()
@@ -121,7 +126,45 @@ func (g *Gate) describe(name string, v value.Value, l label.Label) string {
 		i = len(g.readers)
 		g.readers = append(g.readers, deep.Readers())
 	}
-	return fmt.Sprintf("%s: %s%s, trust %s, readers #%d %s", name, v.Kind, bucket(v), deep.Trust(), i, Hidden)
+	return fmt.Sprintf("%s: %s%s%s, trust %s, readers #%d %s", name, v.Kind, bucket(v), g.gave(v), deep.Trust(), i, Hidden)
+}
+
+// choiceBits is how many bits a choice among so many is worth.
+func choiceBits(n int) int { return bits.Len(uint(max(n-1, 0))) }
+
+// gave says which tool gave a value, as its label has it, and what that tool declares to give; "" if it is not one tool's.
+func (g *Gate) gave(v value.Value) string {
+	sources := v.Label.Sources()
+	if len(sources) == 0 || v.Label.More() {
+		return ""
+	}
+	one := sources[0]
+	for _, s := range sources {
+		if s.Tool != one.Tool || s.Field != one.Field {
+			return ""
+		}
+	}
+	shape := g.shapes[one.Tool]
+	if shape == nil {
+		return ""
+	}
+	text := " from " + one.Tool
+	if one.Field != "" || len(v.Items) == 0 {
+		return text
+	}
+	returns := shape.tool.Returns
+	if v.Kind == value.Dict || v.Kind == value.Record { // one of a list, or all of it
+		if item := builtins.ItemSchema(returns); item != nil {
+			returns = item
+		}
+		if outline := builtins.Outline(returns); strings.HasPrefix(outline, "{") {
+			text += " " + outline
+		}
+	}
+	if outline := builtins.Outline(returns); v.Kind == value.List && strings.HasPrefix(outline, "list[") {
+		text += " " + outline
+	}
+	return text
 }
 
 // bucket is the size of a text or a container in words, of which there are eight.

@@ -15,7 +15,7 @@ import (
 func TestShowingAValueIsACall(t *testing.T) {
 	r := newRig(t, nil)
 	v := list(mailed, 1, "two")
-	o, err := r.Observe(t.Context(), "m", v, trusted)
+	o, err := r.Observe(t.Context(), "m", 1, v, trusted)
 	if err != nil || !o.Shown || o.Text != `[1, "two"]` {
 		t.Fatalf("got %+v, %v", o, err)
 	}
@@ -38,7 +38,7 @@ func TestShowingAValueIsACall(t *testing.T) {
 	}
 	r.SetTurn(2, r.Context(), trusted)
 	wantLabel(t, "the context of the next turn", r.Context(), "untrusted/public")
-	o, err = r.Observe(t.Context(), "x", value.IntOf(1, trusted), private)
+	o, err = r.Observe(t.Context(), "x", 1, value.IntOf(1, trusted), private)
 	if err != nil || r.pdp.requests[1].Call.ID != "2.o1" {
 		t.Fatalf("got %+v, %v", o, err)
 	}
@@ -46,23 +46,26 @@ func TestShowingAValueIsACall(t *testing.T) {
 }
 
 func TestAHiddenValueIsDescribedWithoutItsData(t *testing.T) {
+	whole := mailed.WithoutSources().WithSources(label.Source{Tool: "mail.read", Of: secretText})
 	for _, test := range []struct {
 		name string
 		v    value.Value
 		want string
 	}{
-		{"text", value.StringOf(secretText, mailed), "x: string of size up to 100, trust untrusted, readers #0 (hidden)"},
-		{"an empty text", value.StringOf("", mailed), "x: string of size 0, trust untrusted, readers #0 (hidden)"},
-		{"a number", value.IntOf(31337, mailed), "x: int, trust untrusted, readers #0 (hidden)"},
-		{"a list", list(mailed, secretText, 1, 2), "x: list of size up to 10, trust untrusted, readers #0 (hidden)"},
-		{"a dict", value.DictOf(mailed, value.Field{Name: secretText, Of: value.IntOf(1, mailed)}), "x: dict of size 1, trust untrusted, readers #0 (hidden)"},
-		{"a large list", value.ListOf(mailed, make([]value.Value, 11)...), "x: list of size up to 100, trust untrusted, readers #0 (hidden)"},
-		{"a huge text", value.StringOf(strings.Repeat("x", 200_000), mailed), "x: string of size over 100000, trust untrusted, readers #0 (hidden)"},
+		{"text", value.StringOf(secretText, mailed), "x: string of size up to 100 from mail.read, trust untrusted, readers #0 (hidden)"},
+		{"an empty text", value.StringOf("", mailed), "x: string of size 0 from mail.read, trust untrusted, readers #0 (hidden)"},
+		{"a number", value.IntOf(31337, mailed), "x: int from mail.read, trust untrusted, readers #0 (hidden)"},
+		{"a list", list(mailed, secretText, 1, 2), "x: list of size up to 10 from mail.read, trust untrusted, readers #0 (hidden)"},
+		{"a dict", value.DictOf(mailed, value.Field{Name: secretText, Of: value.IntOf(1, mailed)}), "x: dict of size 1 from mail.read, trust untrusted, readers #0 (hidden)"},
+		{"what a tool gave, changed", value.DictOf(whole, value.Field{Name: secretText, Of: value.IntOf(1, whole)}), "x: dict of size 1 from mail.read {id: string, body: string, email: string}, trust untrusted, readers #0 (hidden)"},
+		{"of two tools", value.IntOf(1, whole.Join(private.WithSources(label.Source{Tool: "files.read"}))), "x: int, trust untrusted, readers #0 (hidden)"},
+		{"a large list", value.ListOf(mailed, make([]value.Value, 11)...), "x: list of size up to 100 from mail.read, trust untrusted, readers #0 (hidden)"},
+		{"a huge text", value.StringOf(strings.Repeat("x", 200_000), mailed), "x: string of size over 100000 from mail.read, trust untrusted, readers #0 (hidden)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t, nil)
 			r.pdp.decide = always(denial("observe.no"))
-			o, err := r.Observe(t.Context(), "x", test.v, trusted)
+			o, err := r.Observe(t.Context(), "x", 1, test.v, trusted)
 			if err != nil || o.Shown || o.Text != test.want {
 				t.Errorf("got %+v, %v, want %q", o, err, test.want)
 			}
@@ -70,8 +73,8 @@ func TestAHiddenValueIsDescribedWithoutItsData(t *testing.T) {
 			if seen := last[journal.Observed](r, journal.Observation); seen.Shown || seen.Text != o.Text || fmt.Sprint(seen.Rules) != "[observe.no]" {
 				t.Errorf("recorded %+v", seen)
 			}
-			if r.Left() != 256-DescribeBits {
-				t.Errorf("the meter has %d bits left, want %d", r.Left(), 256-DescribeBits)
+			if want := 256 - DescribeBits - 2; r.Left() != want { // 2 for which of the tools
+				t.Errorf("the meter has %d bits left, want %d", r.Left(), want)
 			}
 			if c := r.Counts(); c.Hidden != 1 || c.Shown != 0 || c.Denied != 0 {
 				t.Errorf("counts %+v", c)
@@ -80,11 +83,22 @@ func TestAHiddenValueIsDescribedWithoutItsData(t *testing.T) {
 	}
 }
 
+// Which of several names a hidden value has is paid for as well.
+func TestTheChoiceOfANameIsPaidFor(t *testing.T) {
+	for names, want := range map[int]int{0: 0, 1: 0, 2: 1, 5: 3, 8: 3, 9: 4} {
+		r := newRig(t, nil)
+		r.pdp.decide = always(denial("no"))
+		if _, err := r.Observe(t.Context(), "x", names, value.IntOf(1, mailed), trusted); err != nil || r.Left() != 256-DescribeBits-2-want {
+			t.Errorf("one of %d names: %d bits left, error %v, want %d taken for it", names, r.Left(), err, want)
+		}
+	}
+}
+
 func TestReadersAreNamedByTheirIndex(t *testing.T) {
 	r := newRig(t, nil)
 	r.pdp.decide = always(denial("no"))
 	for i, readers := range []label.Readers{label.Only("ana"), label.Only("eve"), label.Only("ana")} {
-		o, err := r.Observe(t.Context(), "x", value.IntOf(1, mailed.WithReaders(readers)), trusted)
+		o, err := r.Observe(t.Context(), "x", 1, value.IntOf(1, mailed.WithReaders(readers)), trusted)
 		if want := fmt.Sprintf("readers #%d", i%2); err != nil || !strings.Contains(o.Text, want) || strings.Contains(o.Text, "ana") {
 			t.Errorf("got %q, %v, want %q", o.Text, err, want)
 		}
@@ -92,11 +106,11 @@ func TestReadersAreNamedByTheirIndex(t *testing.T) {
 }
 
 func TestWithoutBitsAHiddenValueIsOnlyHidden(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Meter = DescribeBits })
+	r := newRig(t, func(c *Config) { c.Meter = DescribeBits + 2 })
 	r.pdp.decide = always(denial("no"))
-	first, _ := r.Observe(t.Context(), "x", value.IntOf(1, mailed), trusted)
-	second, _ := r.Observe(t.Context(), "x", value.IntOf(1, mailed), trusted)
-	known, _ := r.Observe(t.Context(), "x", value.IntOf(1, trusted), trusted)
+	first, _ := r.Observe(t.Context(), "x", 1, value.IntOf(1, mailed), trusted)
+	second, _ := r.Observe(t.Context(), "x", 1, value.IntOf(1, mailed), trusted)
+	known, _ := r.Observe(t.Context(), "x", 1, value.IntOf(1, trusted), trusted)
 	if first.Text == Hidden || second.Text != Hidden {
 		t.Errorf("got %q and then %q", first.Text, second.Text)
 	}
@@ -107,11 +121,11 @@ func TestWithoutBitsAHiddenValueIsOnlyHidden(t *testing.T) {
 
 func TestWhatIsUntrustedIsHiddenUnlessTheAgentReveals(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Reveal = false })
-	o, err := r.Observe(t.Context(), "x", list(trusted, value.StringOf(secretText, mailed)), trusted)
+	o, err := r.Observe(t.Context(), "x", 1, list(trusted, value.StringOf(secretText, mailed)), trusted)
 	if err != nil || o.Shown || strings.Contains(o.Text, secretText) || fmt.Sprint(o.Rules) != "[core.hide-untrusted]" {
 		t.Errorf("got %+v, %v", o, err)
 	}
-	if o, err = r.Observe(t.Context(), "x", value.StringOf("y", trusted), trusted); err != nil || !o.Shown {
+	if o, err = r.Observe(t.Context(), "x", 1, value.StringOf("y", trusted), trusted); err != nil || !o.Shown {
 		t.Errorf("got %+v, %v", o, err)
 	}
 }
@@ -120,7 +134,7 @@ func TestAnObservationCanBeRedactedAndLowered(t *testing.T) {
 	r := newRig(t, nil)
 	r.pdp.decide = always(allowing(oblige("redact", map[string]any{"path": "/args/value/iban"}), oblige("label", map[string]any{"tags": []any{"seen"}})))
 	v := value.DictOf(trusted, value.Field{Name: "iban", Of: value.StringOf(secretText, mailed)})
-	o, err := r.Observe(t.Context(), "x", v, trusted)
+	o, err := r.Observe(t.Context(), "x", 1, v, trusted)
 	if err != nil || o.Text != `{"iban": "[redacted]"}` {
 		t.Errorf("got %+v, %v", o, err)
 	}
@@ -129,7 +143,7 @@ func TestAnObservationCanBeRedactedAndLowered(t *testing.T) {
 
 func TestALongValueIsCut(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Limits.Show = 10 })
-	o, err := r.Observe(t.Context(), "x", value.StringOf("ääääääää", trusted), trusted)
+	o, err := r.Observe(t.Context(), "x", 1, value.StringOf("ääääääää", trusted), trusted)
 	if want := `äääää… (cut at 10 bytes)`; err != nil || o.Text != want {
 		t.Errorf("got %q, %v, want %q", o.Text, err, want)
 	}
@@ -138,7 +152,7 @@ func TestALongValueIsCut(t *testing.T) {
 func TestAnObservationThatWaits(t *testing.T) {
 	r := newRig(t, nil)
 	r.pdp.decide = always(asking(policies.Approval{Ask: "look"}))
-	_, err := r.Observe(t.Context(), "x", value.StringOf("y", trusted), trusted)
+	_, err := r.Observe(t.Context(), "x", 1, value.StringOf("y", trusted), trusted)
 	if e, ok := err.(*eval.CallError); !ok || !e.Wait || !e.Final {
 		t.Errorf("got %v, want one that waits", err)
 	}
@@ -148,7 +162,7 @@ func TestAnObservationThatWaits(t *testing.T) {
 func TestAnObservationThatCannotBeRecordedIsNotShown(t *testing.T) {
 	r := newRig(t, nil)
 	r.store.refuse = func(e journal.Event) bool { return e.Type == journal.Observation }
-	o, err := r.Observe(t.Context(), "x", value.StringOf("y", mailed), trusted)
+	o, err := r.Observe(t.Context(), "x", 1, value.StringOf("y", mailed), trusted)
 	if err == nil || o.Text != "" || o.Shown {
 		t.Errorf("got %+v, %v", o, err)
 	}

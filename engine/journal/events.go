@@ -241,6 +241,7 @@ type Observed struct {
 	Label   label.Label `json:"label"`   // of the value
 	Context label.Label `json:"context"` // of the model's context afterwards
 	Rules   []string    `json:"rules,omitempty"`
+	Lowered bool        `json:"lowered,omitempty"` // the context is another than before: the model's next programs are trusted less, or may be read by fewer
 }
 
 // ProgramEnded says how a program ended.

@@ -179,7 +179,7 @@ func (p *place) takeOver(ctx context.Context, t Task, i Injection, v variant, pd
 	}
 	for n, line := range o.Prints {
 		for _, x := range line.Args {
-			if _, err := r.session.Observe(ctx, fmt.Sprintf("printed %d", n+1), x, line.PC); err != nil {
+			if _, err := r.session.Observe(ctx, fmt.Sprintf("printed %d", n+1), 1, x, line.PC); err != nil {
 				return err
 			}
 		}

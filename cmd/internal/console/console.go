@@ -59,6 +59,7 @@ type Timeline struct {
 	done    map[string]int
 	stops   []stop
 	waiting []stop
+	lowered []stop // what lowered the context of the model
 	reads   *reads
 	refused string
 	tiers   []string // that programs ran in, if one ran in more than none, or should have
@@ -403,6 +404,13 @@ func (t *Timeline) observed(e journal.Event, o journal.Observed) {
 	}
 	name := t.line(o.Name, maxName)
 	t.shown = append(t.shown, shown{name, o.Label})
+	if o.Lowered {
+		why := ""
+		if words := t.least(o.Label); words != "" {
+			why = t.cameFrom(words)
+		}
+		t.lowered = append(t.lowered, stop{e.Call, "to " + t.label(o.Context), "by " + name, why})
+	}
 	text := t.hidden(o.Label)
 	if t.may(o.Label) {
 		text = t.line(o.Text, textWidth-len(name)-2-len("…"))

@@ -129,7 +129,7 @@ func run(t *testing.T, approver gate.Approver, status string, programs ...string
 		}
 		for _, p := range out.Prints {
 			for _, v := range p.Args {
-				if _, err := s.Observe(ctx, "printed", v, p.PC); err != nil {
+				if _, err := s.Observe(ctx, "printed", 1, v, p.PC); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -104,7 +104,7 @@ func (a *Agent) Run(ctx context.Context, o RunOptions) (Result, error) {
 			}
 		}
 	}
-	if m, ok := a.model.(*model.Remote); ok {
+	for _, m := range a.remote {
 		if err := m.Ready(ctx); err != nil {
 			return Result{}, err
 		}

@@ -76,7 +76,8 @@ type Agent struct {
 	places    []reach // of the tools
 	known     []string
 	model     model.Model
-	program   string // text of main.star, in mode program
+	remote    []*model.Remote // all that are served over the network, those that tools ask too
+	program   string          // text of main.star, in mode program
 	principal policies.Principal
 	pdp       policies.PDP // in place of Root; nil: Root
 	opts      Options
@@ -301,7 +302,7 @@ func (a *Agent) author() []spec.Problem {
 // openModel makes a model of what a file says of it; nil, and why, if there is none.
 func (a *Agent) openModel(m *spec.Model) (model.Model, []spec.Problem) {
 	if m.Provider != "recorded" {
-		return a.remote(m)
+		return a.serve(m)
 	}
 	r, bad := model.LoadRecording(m.Recording)
 	if bad != nil {
@@ -310,8 +311,8 @@ func (a *Agent) openModel(m *spec.Model) (model.Model, []spec.Problem) {
 	return r, nil
 }
 
-// remote sets up a model that is served over the network. Nothing is asked of it yet, and its key is not read.
-func (a *Agent) remote(m *spec.Model) (model.Model, []spec.Problem) {
+// serve sets up a model that is served over the network. Nothing is asked of it yet, and its key is not read.
+func (a *Agent) serve(m *spec.Model) (model.Model, []spec.Problem) {
 	if a.Spec.Limits.Money > 0 && m.Price == nil {
 		return nil, []spec.Problem{{Pos: m.Pos, Text: "limits.money: nothing says what a token costs", Hint: "write price: {in: 3, out: 15}: what a million tokens cost"}}
 	}
@@ -328,7 +329,7 @@ func (a *Agent) remote(m *spec.Model) (model.Model, []spec.Problem) {
 	if err != nil {
 		return nil, []spec.Problem{{Pos: m.Pos, Text: "model: " + err.Error()}}
 	}
-	a.closers = append(a.closers, remote.Close)
+	a.remote, a.closers = append(a.remote, remote), append(a.closers, remote.Close)
 	return remote, nil
 }
 

@@ -123,4 +123,9 @@ func TestARunWithoutItsKey(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "environment variable TEST_KEY: is not set") || wrong != nil || len(runs) != 0 || len(s.Asked()) != 0 {
 		t.Errorf("got %v, %d runs, %v", err, len(runs), wrong)
 	}
+	// … nor without that of a model which a tool asks.
+	a = scripted(t, &modeltest.Script{}, fenced+"\n  tools: [{use: llm, model: {provider: anthropic, name: m, key: {env: TEST_KEY}}}]", agents.Options{Store: store})
+	if _, err := a.Run(t.Context(), agents.RunOptions{}); err == nil || !strings.Contains(err.Error(), "environment variable TEST_KEY: is not set") {
+		t.Errorf("a tool's model: got %v", err)
+	}
 }

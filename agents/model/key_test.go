@@ -137,3 +137,8 @@ func TestNoKeyGoesWhereItWasNotMeant(t *testing.T) {
 		t.Errorf("the provider's own: %v and %v, want none, and that it is not set", err, missing)
 	}
 }
+
+// leaks reports whether the test server's key is in a reply or an error.
+func leaks(r model.Reply, err error) bool {
+	return strings.Contains(fmt.Sprintf("%+v %v", r, err), modeltest.Key)
+}

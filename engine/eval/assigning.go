@@ -89,6 +89,9 @@ func (t *thread) storeCell(c *val, v val, p pos) {
 	if l := t.join(c.lab, t.pc); l.Class() != c.lab.Class() {
 		t.raiseFloor(l, p, "a name outside of the function is bound here, under more than it had: return the value instead")
 	}
+	if t.strands > 0 { // a strand that waits within a branch has announced what it may bind: that stays announced
+		v.lab = t.join(v.lab, c.lab)
+	}
 	*c = v
 }
 

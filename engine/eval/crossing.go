@@ -16,27 +16,43 @@ func (t *thread) cross(c Call) Result {
 			panic(t.limit("calls", int64(t.s.calls+1), int64(t.s.limits.Calls)))
 		}
 		t.s.calls++
-		// The record of calls is written here: whoever reads it learns the pc.
-		if !t.tab.Flows(t.pc, t.s.history) {
-			t.raiseFloor(t.join(t.pc, t.s.history), t.at, "a call was made in a branch that could not be foreseen")
-		}
-		t.s.history = t.join(t.s.history, t.pc)
+		t.enterHistory(t.pc)
 	}
 	t.poll()
 	c.ID = t.callID(c.Kind)
 	c.PC = t.explained()
 	c.History = t.tab.Label(t.s.history)
 	c.Site = t.fn.site(t.at)
-	out := t.s.host.Do(t.ctx, []Call{c})
+	if t.strand != nil && c.Kind != KindBuiltin {
+		r := &request{call: c, pc: t.pc}
+		t.await([]*request{r})
+		return r.result
+	}
+	return t.do([]Call{c})[0]
+}
+
+// enterHistory enters in the label of the record of calls that one is made under pc: whoever reads the record learns that.
+func (t *thread) enterHistory(pc label.ID) {
+	if !t.tab.Flows(pc, t.s.history) {
+		t.raiseFloor(t.join(pc, t.s.history), t.at, "a call was made in a branch that could not be foreseen")
+	}
+	t.s.history = t.join(t.s.history, pc)
+}
+
+// do has the host make calls.
+func (t *thread) do(calls []Call) []Result {
+	out := t.s.host.Do(t.ctx, calls)
 	t.notice() // so that what the host made of the end of the context is never seen
 	t.poll()
-	if len(out) != 1 {
-		panic(&Error{Status: Crashed, Code: "internal", Text: "the host answered a call with no result", lab: label.TopID, final: true})
+	if len(out) != len(calls) {
+		panic(&Error{Status: Crashed, Code: "internal", Text: fmt.Sprintf("the host answered %d calls with %d results", len(calls), len(out)), lab: label.TopID, final: true})
 	}
-	if out[0].Forget {
-		t.s.permits.forget()
+	for _, r := range out {
+		if r.Forget {
+			t.s.permits.forget()
+		}
 	}
-	return out[0]
+	return out
 }
 
 // callID numbers calls and asks by turn. Asks whether a builtin may be called do not count as calls: how many there are
@@ -45,6 +61,9 @@ func (t *thread) callID(k CallKind) string {
 	if k == KindBuiltin {
 		t.asks++
 		return fmt.Sprintf("%d.%d+%d", t.turn, t.calls, t.asks)
+	}
+	if t.strand != nil {
+		return fmt.Sprintf("%d.%d%s", t.turn, t.calls+1, t.strand.path)
 	}
 	t.calls++
 	return fmt.Sprintf("%d.%d", t.turn, t.calls)
@@ -161,10 +180,15 @@ func addCrossings() {
 	crossing("attempt", "...", runAttempt)
 	addFunc("choose", "value, options", runChoose)
 	addFunc("print", "...", runPrint)
+	addFunc("parallel", "functions", runParallel)
 }
 
 // runDone gives the user the answer and ends the program.
 func runDone(t *thread, c *call) val {
+	if t.strand != nil {
+		panic(t.errorf(t.shallow(c), "parallel", "done: the answer cannot be given from within parallel").
+			hint("return the value, and call done after parallel"))
+	}
 	v := noneVal(t.pc)
 	if c.has(0) {
 		v = c.args[0]

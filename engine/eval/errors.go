@@ -129,7 +129,7 @@ func (t *thread) prefix() string {
 
 // limit makes the error of a budget that is used up. It cannot be caught.
 func (t *thread) limit(budget string, used, limit int64) *Error {
-	unit := map[string]string{"steps": " steps", "memory": " bytes", "wall": " ms", "depth": " calls deep", "output": " bytes", "calls": " calls"}[budget]
+	unit := map[string]string{"steps": " steps", "memory": " bytes", "wall": " ms", "depth": " calls deep", "output": " bytes", "calls": " calls", "strands": " strands"}[budget]
 	return &Error{
 		Status: Limited, Code: "limit." + budget, final: true,
 		Text:   fmt.Sprintf("%s budget used up: %d%s, the limit is %d", budget, used, unit, limit),

@@ -33,6 +33,7 @@ type memory struct {
 	live    int64 // bytes alive at the last trace
 	peak    int64
 	segment
+	aside int64 // charged by builtins of strands that do not run
 
 	asked int64 // charged when Go was last asked to collect
 }
@@ -120,7 +121,7 @@ func (t *thread) collect(more int64) {
 		return
 	}
 	m.peak = max(m.peak, min(m.heap(), t.maxHeap))
-	live := t.trace() + m.pending()
+	live := t.trace() + m.pending() + m.aside
 	if live > t.maxHeap-more {
 		m.peak = t.maxHeap
 		panic(t.limit("memory", live+more, t.maxHeap))

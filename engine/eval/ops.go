@@ -342,7 +342,11 @@ func (t *thread) mutable(iters int32, verb string, v val, p pos) {
 	if v.k == kDict || v.k == kSet {
 		what = "hash table"
 	}
-	panic(t.fail(p, t.join(v.lab, t.structure(v)), "iterating", "%scannot %s %s during iteration", t.prefix(), verb, what).
+	l := t.join(v.lab, t.structure(v))
+	if t.strands > 0 { // it may be another strand that iterates, and where that is depends on anything
+		l = t.everything()
+	}
+	panic(t.fail(p, l, "iterating", "%scannot %s %s during iteration", t.prefix(), verb, what).
 		hint("iterate over a copy: for x in list(xs)"))
 }
 

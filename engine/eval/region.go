@@ -459,7 +459,7 @@ var mutators = map[string]bool{
 // reaches are the universe functions through which a program reaches the host, or functions of the program.
 var reaches = map[string]bool{
 	"done": true, "endorse": true, "declassify": true, "attempt": true, "choose": true,
-	"sorted": true, "max": true, "min": true, "print": true, "map": true, "filter": true,
+	"sorted": true, "max": true, "min": true, "print": true, "map": true, "filter": true, "parallel": true,
 }
 
 // announce is called at the entry of a region, in every run, before an arm is

@@ -258,7 +258,8 @@ func (s *Session) instance(p *Program) (*instance, error) {
 
 func (s *Session) thread(ctx context.Context, pc label.ID) *thread {
 	t := &thread{
-		s: s, ctx: ctx, tab: s.tab, pc: pc, fnpc: label.BottomID, author: label.BottomID, skipped: label.BottomID,
+		execution: execution{pc: pc, fnpc: label.BottomID},
+		s:         s, ctx: ctx, tab: s.tab, author: label.BottomID, skipped: label.BottomID,
 		maxSteps: s.limits.Steps, maxHeap: s.limits.Memory, maxDepth: s.limits.Depth,
 		started: time.Now(), turn: s.turn, tabSeen: s.tab.Bytes(),
 		mem: memory{live: s.live, mark: max((s.limits.Memory-s.live)/2, s.limits.Memory/64), segment: segment{since: -1}},
@@ -430,7 +431,7 @@ func (t *thread) place(e *Error) {
 	}
 	e.placed = true
 	var stack []Site
-	for i, a := range t.frames {
+	for i, a := range t.callers() {
 		if i == 0 {
 			continue // the host's call of the program
 		}

@@ -15,50 +15,29 @@ import (
 // session's floor, the labels of the branches entered, and those of the exits that
 // may have been skipped. Every expression yields a value whose label includes the pc.
 type thread struct {
-	locals []val    // frame of the running function: parameters, locals, temporaries
-	pc     label.ID // without sources: those of control flow are in author, conds and skipped
-	fuel   int64    // steps until the next look at clock, cancellation and step limit
-	tab    *label.Table
-	cells  []*cell // globals of the running function's module
-	ret    val     // result of the return statement that is being executed
+	execution
+	fuel int64 // steps until the next look at clock, cancellation and step limit
+	tab  *label.Table
 
-	fn       *function
-	fnpc     label.ID // labels of returns that branches of this function may have taken
-	loops    []loopPC // of all active loops; those of the running function begin at loopBase
-	loopBase int
-	raises   uint32   // counts rises of floor, fnpc, loops and trials: a saved pc is stale if it changed
-	trials   []trial  // the tries whose bodies are running
-	caught   []*Error // those whose handlers are running
-	shared   []frame  // of the calls that began while there were trials, those with variables that closures share
-	guards   []guard  // the statements that an error may end without ending the program
+	raises uint32 // counts rises of floor, fnpc, loops and trials: a saved pc is stale if it changed
 
-	s     *Session
-	ctx   context.Context
-	turn  int
-	calls int // calls of the host made, for their ids
-	asks  int // whether a builtin may be called, likewise
+	s       *Session
+	ctx     context.Context
+	turn    int
+	calls   int // calls of the host made, for their ids: those that are made together count once
+	asks    int // whether a builtin may be called, likewise
+	strands int // how many there are
 
-	depth    int
 	maxDepth int
-	frames   []activation // of all active functions, for backtraces and restores
-	arena    arena
-	iters    []val   // containers that loops are iterating over
-	held     []val   // what builtins have taken from the program's functions: roots
-	parts    []val   // what builtins are making, until they gather it: counted as their own
-	pool     []*call // records of builtin calls; the first natives of them are in use
-	natives  int
-	at       pos // of the statement, or of the call of a builtin, that is running: where a limit is passed
+	todo     todo     // of a walk over data that is under way
+	textual  bool     // what is exported without a plain form is text
+	scratch  []byte   // for short texts
+	matcher  *matcher // that is not in use
+	tail     []byte   // the string that was concatenated last, see [thread.concat]
 
-	todo    todo     // of a walk over data that is under way
-	textual bool     // what is exported without a plain form is text
-	scratch []byte   // for short texts
-	matcher *matcher // that is not in use
-	tail    []byte   // the string that was concatenated last, see [thread.concat]
-
-	// Where the pc came from, for explaining it: who wrote the program, the conditions of the branches
-	// entered, and those of the exits that may have been taken.
+	// Where the pc came from, for explaining it, besides the conditions of the branches entered: who wrote the program,
+	// and the conditions of the exits that may have been taken.
 	author  label.ID
-	conds   []label.ID
 	skipped label.ID
 	entered entry3
 	litPC   label.ID // the pc for which litLab is the label of a literal
@@ -71,15 +50,46 @@ type thread struct {
 	maxHeap  int64
 	mem      memory
 	tabSeen  int64 // bytes of the label table that have been charged
-	spread   int64 // bytes of arguments that *args and **kwargs were spread into
-	stack    int64 // bytes of Go's stack that the active functions may take
-	stackTop int64 // the most that it has been, which Go keeps
 	stop     atomic.Int32
 	looks    int64 // calls of poll so far: where in the program they are depends on nothing else
 	past     Past
 	caller   context.Context // whose end is a cancellation; that of ctx alone is the wall limit
 	deadline time.Time
 	started  time.Time
+}
+
+// execution is how far a program is, or a strand of it: all that is its own.
+type execution struct {
+	locals []val    // frame of the running function: parameters, locals, temporaries
+	pc     label.ID // without sources: those of control flow are in author, conds and skipped
+	cells  []*cell  // globals of the running function's module
+	ret    val      // result of the return statement that is being executed
+
+	fn       *function
+	fnpc     label.ID // labels of returns that branches of this function may have taken
+	loops    []loopPC // of all active loops; those of the running function begin at loopBase
+	loopBase int
+	trials   []trial    // the tries whose bodies are running
+	caught   []*Error   // those whose handlers are running
+	shared   []frame    // of the calls that began while there were trials, those with variables that closures share
+	guards   []guard    // the statements that an error may end without ending the program
+	conds    []label.ID // the conditions of the branches entered
+
+	depth    int
+	frames   []activation // of all active functions, for backtraces and restores
+	arena    arena
+	iters    []val   // containers that loops are iterating over
+	held     []val   // what builtins have taken from the program's functions: roots
+	parts    []val   // what builtins are making, until they gather it: counted as their own
+	pool     []*call // records of builtin calls; the first natives of them are in use
+	natives  int
+	at       pos   // of the statement, or of the call of a builtin, that is running: where a limit is passed
+	spread   int64 // bytes of arguments that *args and **kwargs were spread into
+	stack    int64 // bytes of Go's stack that the active functions may take
+	stackTop int64 // the most that it has been, which Go keeps
+
+	strand *strand // nil: the program itself
+	runs   *fork   // the strands that it has begun and waits for
 }
 
 // loopPC is what a loop adds to the pc of its body.

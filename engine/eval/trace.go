@@ -134,21 +134,27 @@ func (tr *tracer) session() {
 	for i := range t.s.printed {
 		tr.bytes += t.s.printed[i].bytes
 	}
-	for _, c := range t.arena.full {
+	tr.execution(&t.execution)
+	tr.strands()
+}
+
+// execution counts what the program, or a strand of it, has on its way.
+func (tr *tracer) execution(e *execution) {
+	for _, c := range e.arena.full {
 		tr.bytes += blockSize(int64(len(c.vals)) * valSize)
 		tr.vals(c.vals[:c.used])
 	}
-	tr.bytes += int64(len(t.arena.chunk)+len(t.arena.spare)+cap(t.held)+cap(t.parts)) * valSize
-	tr.vals(t.arena.chunk[:t.arena.used])
-	tr.bytes += t.stackTop + t.spread + int64(cap(t.frames))*activationSize
-	tr.vals(t.iters)
-	tr.vals(t.held)
-	tr.val(t.ret)
-	tr.function(t.fn)
-	for i := range t.frames {
-		tr.function(t.frames[i].fn)
+	tr.bytes += int64(len(e.arena.chunk)+len(e.arena.spare)+cap(e.held)+cap(e.parts)) * valSize
+	tr.vals(e.arena.chunk[:e.arena.used])
+	tr.bytes += e.stackTop + e.spread + int64(cap(e.frames))*activationSize
+	tr.vals(e.iters)
+	tr.vals(e.held)
+	tr.val(e.ret)
+	tr.function(e.fn)
+	for i := range e.frames {
+		tr.function(e.frames[i].fn)
 	}
-	for _, c := range t.pool[:t.natives] { // what *args and **kwargs were spread into
+	for _, c := range e.pool[:e.natives] { // what *args and **kwargs were spread into
 		tr.vals(c.args)
 		for _, a := range c.kw {
 			tr.val(a.v)

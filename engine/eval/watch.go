@@ -20,7 +20,7 @@ import (
 
 // trial is a try whose body is running.
 type trial struct {
-	r      *region // of all that depends on whether the body fails: the statement, without finally
+	r      *region // of all that depends on whether the body fails: the statement, without finally; nil: a strand's
 	held   bool    // errors of the body end in it, and nothing that it may do then fails
 	saved  label.ID
 	lab    label.ID
@@ -200,7 +200,9 @@ func (t *thread) shareTrial(k int, now, full, cond label.ID) {
 	frames, loops, conds := t.frames, t.loops, len(t.conds)
 	t.resume(tr.fn, tr.locals)
 	t.loopBase, t.frames, t.loops = tr.loopBase, frames[:tr.frames], loops[:tr.loops]
-	t.announceEffects(tr.r, now, full, cond)
+	if tr.r != nil {
+		t.announceEffects(tr.r, now, full, cond)
+	}
 	if tr.frames == len(frames) {
 		fnpc = t.fnpc
 	}
@@ -237,7 +239,7 @@ var glances = map[string]bool{
 	"len": true, "isinstance": true, "hasattr": true, "struct": true,
 	"list": true, "tuple": true, "reversed": true, "enumerate": true, "zip": true, "range": true, "copy": true,
 	"append": true, "insert": true, "pop": true, "popitem": true, "clear": true, "extend": true, "reverse": true,
-	"items": true, "keys": true, "values": true,
+	"items": true, "keys": true, "values": true, "parallel": true,
 }
 
 // watchedBody runs the body of the function that is entered, while there are trials.

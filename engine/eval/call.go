@@ -299,8 +299,19 @@ func (t *thread) callValue(fn val, args []callArg, plain, foreseen bool, p pos) 
 // same place, or for nothing: for methods it is not, since most are of values and call nothing. Like an announcement it is made
 // only where the pc flows there already; elsewhere, the floor rises if the host is called.
 func (t *thread) foresee(l label.ID) {
-	if full := t.under(t.pc, l); full != t.pc && t.tab.Flows(t.pc, t.s.history) {
+	if full := t.under(t.pc, l); full != t.pc {
+		t.expect(t.pc, full)
+	}
+}
+
+// expect says that whether the host is called is decided under full, where the pc is now.
+func (t *thread) expect(now, full label.ID) {
+	if t.tab.Flows(now, t.s.history) {
 		t.s.history = t.join(t.s.history, full)
+	}
+	if t.strand != nil && !t.tab.Flows(full, t.far) && t.tab.Flows(now, t.join(t.far, t.tab.Control(t.s.floor))) {
+		t.far = t.join(t.far, full)
+		t.raises++
 	}
 }
 

@@ -37,6 +37,13 @@ func (t *thread) enterHistory(pc label.ID) {
 		t.raiseFloor(t.join(pc, t.s.history), t.at, "a call was made in a branch that could not be foreseen")
 	}
 	t.s.history = t.join(t.s.history, pc)
+	if t.strand != nil && !t.tab.Flows(pc, t.far) {
+		if !t.tab.Flows(pc, t.join(t.far, t.tab.Control(t.s.floor))) {
+			t.raiseFloor(t.join(pc, t.far), t.at, "a call was made in a branch that could not be foreseen")
+		}
+		t.far = t.join(t.far, pc)
+		t.raises++
+	}
 }
 
 // do has the host make calls.

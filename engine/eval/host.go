@@ -31,7 +31,8 @@ const (
 // Call is one request of a program to its host.
 type Call struct {
 	// ID is unique in the session and the same in every run of the same program
-	// on the same inputs: "turn.call" or, within parallel, "turn.call.strand". Whether a builtin may be called is
+	// on the same inputs: "turn.call" or, within parallel, "turn.call.strand" (a strand of a strand has one number
+	// more), where the calls of a wave have one number. Whether a builtin may be called is
 	// asked as "turn.call+ask", where call is that of the last call: asks take no number from calls, because which are
 	// needed depends on what the session remembers.
 	ID   string

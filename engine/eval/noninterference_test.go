@@ -330,6 +330,8 @@ type tally struct {
 	pairs, alive int // runs compared with another; those of them that stayed visible to their observer to the end
 	programs     int
 	compared     int // a pair may be compared for several observers
+
+	newCase func(r *rand.Rand, seed uint64) (*niCase, error) // nil: any program
 }
 
 // counterexample says for whom two runs differ.
@@ -380,20 +382,25 @@ func newCase(r *rand.Rand, seed uint64) (*niCase, error) { return caseAbout(r, s
 
 // caseAbout is newCase, with a program about a construct unless that is zero.
 func caseAbout(r *rand.Rand, seed uint64, about construct) (*niCase, error) {
-	c := &niCase{seed: seed}
 	low := []int{10, 55, 80}[r.IntN(3)]
-	most := len(observers) // variants
 	switch n := r.IntN(8); {
 	case n < 6 || about != construct{}:
 		g := smallGen{Rand: r, about: about}
-		c.turns, low = g.programs(), 10
-		c.used = g.used
-		most = 2
+		turns := g.programs()
+		c, err := caseOf(r, seed, turns, 10, 2)
+		if err == nil {
+			c.used = g.used
+		}
+		return c, err
 	case n == 6:
-		c.turns = (&gen{Rand: r, short: true}).programs()
-	default:
-		c.turns = (&gen{Rand: r}).programs()
+		return caseOf(r, seed, (&gen{Rand: r, short: true}).programs(), low, len(observers))
 	}
+	return caseOf(r, seed, (&gen{Rand: r}).programs(), low, len(observers))
+}
+
+// caseOf is a case of a program, with inputs so many of 100 of which are low, and as many variants at most.
+func caseOf(r *rand.Rand, seed uint64, turns []string, low, most int) (*niCase, error) {
+	c := &niCase{seed: seed, turns: turns}
 	var err error
 	if c.program, err = compileTurns(c.turns, inputNames); err != nil {
 		return nil, fmt.Errorf("seed %d: %w\n%s", seed, err, strings.Join(c.turns[1:], "---\n"))
@@ -441,7 +448,11 @@ func (c *niCase) compare(a, b *trace, v *variant) (found *counterexample, whole 
 
 // try runs one random program on several inputs.
 func (n *tally) try(r *rand.Rand, seed uint64) (*counterexample, error) {
-	c, err := newCase(r, seed)
+	of := n.newCase
+	if of == nil {
+		of = newCase
+	}
+	c, err := of(r, seed)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,9 @@ import (
 // A strand is a coroutine: it has a stack of Go of its own, and an [execution]. One runs at a time. The thread is that of them all:
 // budgets, the labels of session and record, the numbers of calls are shared.
 //
+// Where a strand is, while the others are where they are, depends on how many calls it has made: from a branch on that may make some, it stays
+// under the label of the condition ([execution.far]).
+//
 // What has been told of a strand that waits, stays: a region that it is in has announced what it may bind and change, and other
 // strands run before it goes on. Containers keep the labels that they have; variables of functions keep theirs
 // while there are strands (see [thread.storeCell]). And what one strand does may keep calls of those before it from being made, since an error
@@ -26,6 +29,7 @@ type fork struct {
 	base   int64     // what the caller's builtins have charged
 	tried  bool      // there is a try around: each strand is one, which tells of its checks
 	told   label.ID  // of these
+	far    label.ID  // of how many calls those have made that have ended
 }
 
 // strand is one of the functions that a call of parallel runs.
@@ -92,13 +96,17 @@ func runParallel(t *thread, c *call) val {
 	if n := t.strands + len(fns); n > maxStrands {
 		panic(t.limit("strands", int64(n), maxStrands))
 	}
-	f := &fork{tried: len(t.trials) > 0, told: label.BottomID, base: t.mem.pending()}
+	f := &fork{tried: len(t.trials) > 0, told: label.BottomID, far: label.BottomID, base: t.mem.pending()}
 	t.runs = f // from here on, what it holds is traced
 	defer f.end(t)
 	for _, fn := range fns {
 		f.add(t, fn)
 	}
 	for f.wave(t) {
+	}
+	if t.strand != nil { // which had made as many when the last of these made its last
+		t.far = t.join(t.far, f.far)
+		t.raises++
 	}
 	t.pc = t.level(t.pc)
 	for i, st := range f.all {
@@ -122,6 +130,7 @@ func (f *fork) add(t *thread, fn val) {
 		fn: t.fn, locals: t.locals, cells: t.cells, pc: t.pc, fnpc: label.BottomID, at: t.at,
 		conds: t.conds[:len(t.conds):len(t.conds)], caught: t.caught[:len(t.caught):len(t.caught)],
 		depth: t.depth, stackTop: strandStack, arena: arena{chunk: newChunk(strandArena)}, strand: st,
+		far: t.under(t.pc, fn.lab),
 	}
 	if f.tried {
 		st.state.trials = []trial{{saved: t.pc, lab: label.BottomID, fn: t.fn, locals: t.locals}}
@@ -197,11 +206,8 @@ func (f *fork) turn(t *thread, st *strand, run func()) {
 	f.caller, t.execution, st.state = t.execution, st.state, execution{}
 	t.mem.aside -= st.own
 	t.mem.resume(st.segment)
-	if f.tried {
-		t.trials[0].lab = t.join(t.trials[0].lab, f.told)
-	}
 	run()
-	told := f.told
+	told, far := f.told, t.far
 	if f.tried {
 		told = t.join(told, t.trials[0].lab)
 	}
@@ -212,12 +218,31 @@ func (f *fork) turn(t *thread, st *strand, run func()) {
 	}
 	t.mem.aside += st.own
 	st.state, t.execution, f.caller = t.execution, f.caller, execution{}
+	if st.over {
+		f.far = t.join(f.far, far)
+	}
 	t.mem.resume(caller)
 	t.raises++
 	if told != f.told {
-		f.told = told
+		f.tell(t, told, st)
 		t.pc = t.level(t.pc)
 		t.check(told)
+	}
+}
+
+// tell says to all strands but one, which has told of it, that its check might have ended them.
+func (f *fork) tell(t *thread, told label.ID, but *strand) {
+	f.told = t.join(f.told, told)
+	for _, st := range f.all {
+		if st == but || st.over {
+			continue
+		}
+		e := &st.state
+		t.shareFrames(e.shared, told)
+		e.trials[0].lab, e.far = t.join(e.trials[0].lab, told), t.join(e.far, told)
+		if e.runs != nil {
+			e.runs.tell(t, told, nil)
+		}
 	}
 }
 

@@ -504,8 +504,8 @@ func (t *thread) announceEffects(r *region, before, full, cond label.ID) {
 			t.announceCell(t.variable(n), before, full)
 		}
 	}
-	if r.calls && t.tab.Flows(before, t.s.history) {
-		t.s.history = t.join(t.s.history, full)
+	if r.calls {
+		t.expect(before, full)
 	}
 	for _, p := range r.parts {
 		for _, c := range r.of.callees[p.from.callees:p.to.callees] {

@@ -88,7 +88,8 @@ type execution struct {
 	stack    int64 // bytes of Go's stack that the active functions may take
 	stackTop int64 // the most that it has been, which Go keeps
 
-	strand *strand // nil: the program itself
+	strand *strand  // nil: the program itself
+	far    label.ID // of how many calls a strand has made
 	runs   *fork   // the strands that it has begun and waits for
 }
 
@@ -210,6 +211,9 @@ func (t *thread) level(saved label.ID) label.ID {
 	}
 	for i := range t.trials {
 		l = t.join(l, t.trials[i].lab)
+	}
+	if t.strand != nil {
+		l = t.join(l, t.far)
 	}
 	return l
 }

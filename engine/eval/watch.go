@@ -186,7 +186,26 @@ func (t *thread) trialPC(k int) label.ID {
 // announcement of a region does.
 func (t *thread) shareTrial(k int, now, full, cond label.ID) {
 	tr := t.trials[k]
-	for _, f := range t.shared[tr.shared:] {
+	t.shareFrames(t.shared[tr.shared:], full)
+	fn, locals, fnpc, loopBase := t.fn, t.locals, t.fnpc, t.loopBase
+	frames, loops, conds := t.frames, t.loops, len(t.conds)
+	t.resume(tr.fn, tr.locals)
+	t.loopBase, t.frames, t.loops = tr.loopBase, frames[:tr.frames], loops[:tr.loops]
+	if tr.r != nil {
+		t.announceEffects(tr.r, now, full, cond)
+	} else {
+		t.expect(now, full)
+	}
+	if tr.frames == len(frames) {
+		fnpc = t.fnpc
+	}
+	t.resume(fn, locals)
+	t.fnpc, t.loopBase, t.frames, t.loops, t.conds = fnpc, loopBase, frames, loops, t.conds[:conds]
+}
+
+// shareFrames joins full to what functions that run may yet bind and others see.
+func (t *thread) shareFrames(frames []frame, full label.ID) {
+	for _, f := range frames {
 		names := f.fn.code.effects().names
 		t.burn(int64(len(names)))
 		for _, n := range names {
@@ -196,18 +215,6 @@ func (t *thread) shareTrial(k int, now, full, cond label.ID) {
 			}
 		}
 	}
-	fn, locals, fnpc, loopBase := t.fn, t.locals, t.fnpc, t.loopBase
-	frames, loops, conds := t.frames, t.loops, len(t.conds)
-	t.resume(tr.fn, tr.locals)
-	t.loopBase, t.frames, t.loops = tr.loopBase, frames[:tr.frames], loops[:tr.loops]
-	if tr.r != nil {
-		t.announceEffects(tr.r, now, full, cond)
-	}
-	if tr.frames == len(frames) {
-		fnpc = t.fnpc
-	}
-	t.resume(fn, locals)
-	t.fnpc, t.loopBase, t.frames, t.loops, t.conds = fnpc, loopBase, frames, loops, t.conds[:conds]
 }
 
 // checkCall says what decides whether a call of a builtin fails: everything in its arguments, unless it is known to look no deeper than

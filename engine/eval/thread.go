@@ -90,7 +90,7 @@ type execution struct {
 
 	strand *strand  // nil: the program itself
 	far    label.ID // of how many calls a strand has made
-	runs   *fork   // the strands that it has begun and waits for
+	runs   *fork    // the strands that it has begun and waits for
 }
 
 // loopPC is what a loop adds to the pc of its body.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ type exchange struct {
 	refused *eval.CallError // the program may not start
 
 	calls, asks int          // of this turn
+	waves       int          // calls that were made one at a time, and batches
 	repeated    int          // asks of this turn that the host had answered before
 	over        bool         // a result ended the program: it may make no more calls
 	denied      bool         // some call was refused
@@ -94,6 +96,9 @@ func (r *exchange) do(ctx context.Context, kill *time.Timer, d *decoder) error {
 		return err
 	}
 	ask := askOf(calls) // before what the worker says of labels is replaced
+	if !r.next(calls) {
+		return &ProtocolError{"do: a call whose id is not the next"}
+	}
 	for i := range calls {
 		if err := r.admit(&calls[i]); err != nil {
 			return err
@@ -141,26 +146,68 @@ func (r *exchange) answer(ctx context.Context, calls []eval.Call, ask string) []
 	return results
 }
 
+// next reports whether the ids of the calls of a frame are those that come next, and counts them. A call by itself has the next number; calls of
+// strands, which are made together, have one number and a path each, in the order of the strands; an ask stands alone.
+func (r *exchange) next(calls []eval.Call) bool {
+	if first := calls[0]; len(calls) == 1 && first.Kind == eval.KindBuiltin {
+		r.asks++
+		return first.ID == fmt.Sprintf("%d.%d+%d", r.s.account.turns, r.waves, r.asks)
+	}
+	r.waves++
+	number := fmt.Sprintf("%d.%d", r.s.account.turns, r.waves)
+	if len(calls) == 1 && calls[0].ID == number {
+		return true
+	}
+	var last []int
+	for _, c := range calls {
+		text, ok := strings.CutPrefix(c.ID, number+".")
+		path, is := pathOf(text, r.s.limits.Depth)
+		if !ok || !is || c.Kind == eval.KindBuiltin || c.Kind == eval.KindAnswer {
+			return false
+		}
+		if last != nil {
+			i := 0
+			for i < len(last) && i < len(path) && last[i] == path[i] {
+				i++
+			}
+			if i == len(last) || i == len(path) || path[i] < last[i] {
+				return false
+			}
+		}
+		last = path
+	}
+	return true
+}
+
+// pathOf reads the path of a strand, of so many numbers at most: "2.1".
+func pathOf(text string, most int) ([]int, bool) {
+	if len(text) > 8*most {
+		return nil, false
+	}
+	var path []int
+	for part := range strings.SplitSeq(text, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 || n > mostCalls || strconv.Itoa(n) != part || len(path) == most {
+			return nil, false
+		}
+		path = append(path, n)
+	}
+	return path, true
+}
+
 // admit checks a call, and replaces what is not believed of it.
 func (r *exchange) admit(c *eval.Call) error {
 	s := r.s
 	bad := func(what string) error { return &ProtocolError{"do: " + what} }
-	var id string
-	if c.Kind == eval.KindBuiltin {
-		r.asks++
-		id = fmt.Sprintf("%d.%d+%d", s.account.turns, r.calls, r.asks)
-	} else {
+	if c.Kind != eval.KindBuiltin {
 		r.calls++
 		s.account.calls++
-		id = fmt.Sprintf("%d.%d", s.account.turns, r.calls)
 	}
 	switch {
 	case r.over:
 		return bad("a call after the one that ended the program")
 	case !slices.Contains(knownKinds, c.Kind):
 		return bad("a call of no known kind")
-	case c.ID != id:
-		return bad("a call whose id is not the next")
 	case s.account.calls > s.limits.Calls:
 		return bad("more calls than the limit allows")
 	case int64(r.asks) > s.limits.Steps:

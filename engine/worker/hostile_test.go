@@ -61,6 +61,14 @@ func call(change func(*eval.Call)) eval.Call {
 	return c
 }
 
+// strands are calls of strands that an honest worker could make first, but for their ids.
+func strands(ids ...string) (out []eval.Call) {
+	for _, id := range ids {
+		out = append(out, call(func(c *eval.Call) { c.ID = id }))
+	}
+	return out
+}
+
 func problem(status eval.Status, change func(*eval.Error)) eval.Outcome {
 	e := &eval.Error{Status: status, Code: "some.code", Site: eval.Site{File: "t.star", Line: 1, Column: 1}}
 	if change != nil {
@@ -119,6 +127,43 @@ func TestAHostileWorker(t *testing.T) {
 		{"the id of another turn", func(p *puppet) { p.do(call(func(c *eval.Call) { c.ID = "2.1" })) }, "do: a call whose id is not the next", 0},
 		{"an id twice", func(p *puppet) { p.do(call(nil)); p.c.receive(); p.do(call(nil)) }, "do: a call whose id is not the next", 1},
 		{"an id twice in one batch", func(p *puppet) { p.do(call(nil), call(nil)) }, "do: a call whose id is not the next", 0},
+		{"a strand's id twice", func(p *puppet) { p.do(strands("1.1.1", "1.1.1")...) }, "do: a call whose id is not the next", 0},
+		{"strands out of order", func(p *puppet) { p.do(strands("1.1.2", "1.1.1")...) }, "do: a call whose id is not the next", 0},
+		{"a strand that is another's", func(p *puppet) { p.do(strands("1.1.1", "1.1.1.1")...) }, "do: a call whose id is not the next", 0},
+		{"a strand that was another's", func(p *puppet) { p.do(strands("1.1.1.2", "1.1.1")...) }, "do: a call whose id is not the next", 0},
+		{"a strand of another wave", func(p *puppet) { p.do(strands("1.1.1", "1.2.2")...) }, "do: a call whose id is not the next", 0},
+		{"a strand of a wave that was", func(p *puppet) { p.do(strands("1.1.1")...); p.c.receive(); p.do(strands("1.1.2")...) }, "do: a call whose id is not the next", 1},
+		{"a strand without a number", func(p *puppet) { p.do(strands("1.1.")...) }, "do: a call whose id is not the next", 0},
+		{"a strand that is nobody's", func(p *puppet) { p.do(strands("1.1.0")...) }, "do: a call whose id is not the next", 0},
+		{"a strand with another's number in other words", func(p *puppet) { p.do(strands("1.1.1", "1.1.02")...) }, "do: a call whose id is not the next", 0},
+		{"a strand beyond all numbers", func(p *puppet) { p.do(strands("1.1.99999999999999999999")...) }, "do: a call whose id is not the next", 0},
+		{"more strands than there can be", func(p *puppet) { p.do(strands("1.1.1025")...) }, "do: a call whose id is not the next", 0},
+		{"strands of strands without end", func(p *puppet) { p.do(strands("1.1" + strings.Repeat(".1", 501))...) }, "do: a call whose id is not the next", 0},
+		{"a call beside strands", func(p *puppet) { p.do(strands("1.1", "1.1.1")...) }, "do: a call whose id is not the next", 0},
+		{"an ask among strands", func(p *puppet) {
+			c := strands("1.1.1", "1.0+1")
+			c[1].Kind, c[1].Tool, c[1].Args = eval.KindBuiltin, "print", []eval.Arg{{Name: "args", Value: value.NoneOf(low)}}
+			p.do(c...)
+		}, "do: a call whose id is not the next", 0},
+		{"an answer among strands", func(p *puppet) {
+			c := strands("1.1.1", "1.1.2")
+			c[1].Kind, c[1].Tool = eval.KindAnswer, "done"
+			p.do(c...)
+		}, "do: a call whose id is not the next", 0},
+		{"more calls of strands than the limit allows", func(p *puppet) {
+			var ids []string
+			for i := range 11 {
+				ids = append(ids, fmt.Sprintf("1.1.%d", i+1))
+			}
+			p.do(strands(ids...)...)
+		}, "do: more calls than the limit allows", 0},
+		{"strands that go on though one of them waits", func(p *puppet) {
+			c := strands("1.1.1", "1.1.2")
+			c[0].Tool = "ask"
+			p.do(c...)
+			p.c.receive()
+			p.do(strands("1.2.2")...)
+		}, "do: a call after the one that ended the program", 2},
 		{"a kind that programs have not", func(p *puppet) { p.do(call(func(c *eval.Call) { c.Kind = "observe" })) }, "do: a call of no known kind", 0},
 		{"a tool that the session has not", func(p *puppet) { p.do(call(func(c *eval.Call) { c.Tool = "files.write" })) }, "do: a call of a tool that the session has not", 0},
 		{"a tool as a builtin", func(p *puppet) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 // process, or in memory.
 type world struct {
 	file  string // "": in memory
+	mu    sync.Mutex
 	lines []string
 	asked int // how often a person was asked about a call that had begun
 }
@@ -33,7 +35,9 @@ type world struct {
 // effects are the effects in the order in which they happened: tools that are idempotent have each once.
 func (w *world) effects() ([]string, error) {
 	if w.file == "" {
-		return w.lines, nil
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return slices.Clone(w.lines), nil
 	}
 	b, err := os.ReadFile(w.file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -49,6 +53,8 @@ func (w *world) has(key string) (bool, error) {
 
 func (w *world) add(key, what string) error {
 	if w.file == "" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.lines = append(w.lines, key+" "+what)
 		return nil
 	}
@@ -207,6 +213,43 @@ note("end", str(total))
 done({"total": total, "good": good})
 `}
 
+// strandTurns are programs whose calls are made together: in strands, and in strands of strands, some of which fail, are refused, or need people.
+var strandTurns = []string{`
+def charge(i):
+    attempt(shop.charge, i = i)
+    return i
+def buy(i):
+    x = attempt(shop.item, i = i)
+    if not x.ok:
+        return shop.put(key = "missing", text = str(i))
+    shop.put(key = "a" + str(i), text = x.value["name"])
+    charge(i)
+    shop.pay(to = "v" + str(i), amount = i * 20)
+    return x.value["n"]
+print(parallel([lambda i = i: buy(i) for i in range(5)]))
+charge(99)
+`, `
+def read(i):
+    m = attempt(shop.mail, i = i)
+    good = endorse(m.ok and m.value["good"], "internal", why = "a yes or no")
+    print(i, good)
+    return [good] + parallel([lambda: charge(i), lambda: attempt(shop.forbidden).code, lambda: shop.put(key = "b", text = str(i))])
+print(parallel([lambda i = i: read(i) for i in range(9, 12)] + [lambda: shop.pay(to = "x", amount = 70)]))
+`, `
+def last(i):
+    shop.put(key = "c", text = str(i))
+    if i == 1:
+        shop.item(i = [].pop())
+    return charge(i)
+parallel([lambda i = i: last(i) for i in range(3)])
+`, `
+try:
+    parallel([lambda: charge(7), lambda: shop.forbidden(), lambda: charge(8)])
+except Denied as e:
+    shop.put(key = "d", text = e.code)
+done(1)
+`}
+
 // clerk is an engine over a world.
 func (w *world) clerk(t testing.TB, store journal.Store) *Engine {
 	e, err := New(Config{
@@ -349,7 +392,18 @@ func unmasked(s string) string {
 }
 
 // story is what a run did and says: as it is, and as it may be if a person was asked.
-type story struct{ effects, says, loosely []string }
+type story struct {
+	effects, says, loosely []string
+	together               bool // calls are made together: the order in which they have effects and end is not the same each time
+}
+
+// order puts the lines of a story into an order that is the same each time.
+func (s story) order(lines []string) []string {
+	if s.together {
+		lines = slices.Sorted(slices.Values(lines))
+	}
+	return lines
+}
 
 // undisturbed is the story of a run that nothing happened to.
 func undisturbed(t testing.TB, turns []string) story {
@@ -366,7 +420,7 @@ func undisturbed(t testing.TB, turns []string) story {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return story{w.lines, meaning(t, events, false), meaning(t, events, true)}
+	return story{w.lines, meaning(t, events, false), meaning(t, events, true), strings.Contains(turns[0], "parallel")}
 }
 
 // same holds a run that was disturbed against one that was not.
@@ -376,7 +430,7 @@ func same(t testing.TB, w *world, store journal.Store, want story) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want.effects, got); diff != "" {
+	if diff := cmp.Diff(want.order(want.effects), want.order(got)); diff != "" {
 		t.Fatalf("the effects differ (-undisturbed +got):\n%s", diff)
 	}
 	events, err := store.Read(context.Background(), shopRun, 1)
@@ -387,7 +441,7 @@ func same(t testing.TB, w *world, store journal.Store, want story) {
 	if loosely {
 		says = want.loosely
 	}
-	if diff := cmp.Diff(says, meaning(t, events, loosely)); diff != "" {
+	if diff := cmp.Diff(want.order(says), want.order(meaning(t, events, loosely))); diff != "" {
 		t.Fatalf("the journals differ (-undisturbed +got):\n%s", diff)
 	}
 }
@@ -424,19 +478,23 @@ func (d *dying) Append(ctx context.Context, events []journal.Event, sync bool) e
 // TestStoppedAtEveryAppend stops a run at each of its appends, before it is stored and after, goes on with it, and stops it once more on
 // the way: the effects, the labels, the answer, the counts and all else that the journal says are those of a run that nothing happened to.
 func TestStoppedAtEveryAppend(t *testing.T) {
-	want := undisturbed(t, shopTurns)
+	t.Run("one call after the other", func(t *testing.T) { stoppedAtEveryAppend(t, shopTurns, 3) })
+	t.Run("strands", func(t *testing.T) { stoppedAtEveryAppend(t, strandTurns, 1) })
+}
+
+func stoppedAtEveryAppend(t *testing.T, turns []string, stride int) {
+	want := undisturbed(t, turns)
 	whole := &dying{Store: journal.NewMemory()}
 	w := new(world)
 	s, err := begin(t.Context(), w.clerk(t, whole), whole)
 	if err == nil {
-		err = drive(t.Context(), s, shopTurns)
+		err = drive(t.Context(), s, turns)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	stride := 3
 	if testing.Short() {
-		stride = 31
+		stride *= 10
 	}
 	questions := 0
 	for n := 1; n <= whole.count; n += stride {
@@ -446,7 +504,7 @@ func TestStoppedAtEveryAppend(t *testing.T) {
 				d := &dying{Store: store, left: left, after: after}
 				s, err := begin(t.Context(), w.clerk(t, d), d)
 				if err == nil {
-					err = drive(t.Context(), s, shopTurns)
+					err = drive(t.Context(), s, turns)
 				}
 				if ended := errors.Is(err, journal.ErrEnded); err != nil && !errors.Is(err, errKilled) && !ended {
 					t.Fatalf("stopped at append %d (after: %v): %v", n, after, err)

@@ -20,7 +20,11 @@ const (
 	killFolder = "CALLGATE_TEST_KILL_FOLDER"
 	killAt     = "CALLGATE_TEST_KILL_AT"
 	killAfter  = "CALLGATE_TEST_KILL_AFTER"
+	killProg   = "CALLGATE_TEST_KILL_PROGRAM"
 )
+
+// killTurns are the programs by name.
+var killTurns = map[string][]string{"": shopTurns, "strands": strandTurns}
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killFolder); dir != "" {
@@ -82,7 +86,7 @@ func runUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(drive(context.Background(), s, shopTurns), store.Close())
+	return errors.Join(drive(context.Background(), s, killTurns[os.Getenv(killProg)]), store.Close())
 }
 
 // TestKilledAtEveryAppend kills the process of a run again and again: at its first and at its second append since it went on, before that is stored
@@ -93,19 +97,23 @@ func TestKilledAtEveryAppend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := undisturbed(t, shopTurns)
-	for kills, round := 0, 0; round == 0 || kills < *wantKills; round++ {
-		n := killedAgainAndAgain(t, self, round, want)
-		kills += n
-		t.Logf("%d kills", kills)
-		if least := 400; n < least && !testing.Short() {
-			t.Errorf("only %d kills, want %d", n, least)
-		}
+	for program, least := range map[string]int{"": 400, "strands": 100} {
+		t.Run(program, func(t *testing.T) {
+			want := undisturbed(t, killTurns[program])
+			for kills, round := 0, 0; round == 0 || kills < *wantKills; round++ {
+				n := killedAgainAndAgain(t, self, program, round, want)
+				kills += n
+				t.Logf("%d kills", kills)
+				if n < least && !testing.Short() {
+					t.Errorf("only %d kills, want %d", n, least)
+				}
+			}
+		})
 	}
 }
 
 // killedAgainAndAgain runs one run to its end, and returns how often it was killed. Rounds differ in where.
-func killedAgainAndAgain(t *testing.T, self string, round int, want story) (kills int) {
+func killedAgainAndAgain(t *testing.T, self, program string, round int, want story) (kills int) {
 	dir := t.TempDir()
 	for {
 		plan := (kills + round) % 4
@@ -113,7 +121,7 @@ func killedAgainAndAgain(t *testing.T, self string, round int, want story) (kill
 			plan += 12 * (kills % 5) // further
 		}
 		child := exec.Command(self)
-		child.Env = append(os.Environ(), killFolder+"="+dir, fmt.Sprintf("%s=%d", killAt, 1+plan/2))
+		child.Env = append(os.Environ(), killFolder+"="+dir, killProg+"="+program, fmt.Sprintf("%s=%d", killAt, 1+plan/2))
 		if plan%2 == 1 {
 			child.Env = append(child.Env, killAfter+"=1")
 		}

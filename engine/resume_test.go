@@ -407,7 +407,7 @@ func TestPoliciesChangeInsideARunThatIsStopped(t *testing.T) {
 	if !slices.ContainsFunc(events, func(e journal.Event) bool { return e.Type == journal.Reloaded }) {
 		t.Fatal("the policies did not change")
 	}
-	want := story{w.lines, meaning(t, events, false), meaning(t, events, true)}
+	want := story{w.lines, meaning(t, events, false), meaning(t, events, true), false}
 	for _, left := range []int{60, 61, 62, 63, 64, 150} {
 		w, store := run(left)
 		e := w.clerk(t, store)

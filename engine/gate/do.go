@@ -1,8 +1,10 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,25 +21,18 @@ import (
 
 // Do answers the calls of a batch. They are decided in order; those that may go on
 // are then executed together, [Limits.Parallel] at a time; the results are in the order of the calls. After a call
-// that ends the program the rest of the batch is not decided, and what comes before it is still executed.
+// that ends the program the rest of the batch is not decided, and what comes before it is still executed; one that waits for a person does
+// not keep the others from being decided and executed.
 func (g *Gate) Do(ctx context.Context, calls []eval.Call) []eval.Result {
 	results := make([]eval.Result, len(calls))
-	acts := g.decideAll(ctx, calls, results)
-	switch len(acts) {
-	case 0:
-	case 1:
-		results[acts[0].i] = g.act(ctx, acts[0])
-	default:
-		var all sync.WaitGroup
-		free := make(chan struct{}, g.cfg.Limits.Parallel)
-		for _, a := range acts {
-			free <- struct{}{}
-			all.Go(func() {
-				results[a.i] = g.act(ctx, a)
-				<-free
-			})
-		}
-		all.Wait()
+	todo := make([]int, len(calls))
+	for i := range todo {
+		todo[i] = i
+	}
+	for len(todo) > 0 {
+		var acts []*act
+		acts, todo = g.decideAll(ctx, calls, todo, results)
+		g.actAll(ctx, acts, results)
 	}
 	if g.changed() {
 		for i := range results {
@@ -47,22 +42,47 @@ func (g *Gate) Do(ctx context.Context, calls []eval.Call) []eval.Result {
 	return results
 }
 
-// decideAll decides the calls of a batch in order and answers those that need no tool. It
+// actAll executes calls together, and returns when all have ended.
+func (g *Gate) actAll(ctx context.Context, acts []*act, results []eval.Result) {
+	if len(acts) == 1 {
+		results[acts[0].i] = g.act(ctx, acts[0])
+		return
+	}
+	var all sync.WaitGroup
+	free := make(chan struct{}, g.cfg.Limits.Parallel)
+	for _, a := range acts {
+		free <- struct{}{}
+		all.Go(func() {
+			results[a.i] = g.act(ctx, a)
+			<-free
+		})
+	}
+	all.Wait()
+}
+
+// decideAll decides calls of a batch in order and answers those that need no tool. It
 // returns the others. Decisions and starts are recorded in one transaction; without it no
-// call has an answer but the journal's error.
-func (g *Gate) decideAll(ctx context.Context, calls []eval.Call, results []eval.Result) []*act {
+// call has an answer but the journal's error. Of a batch that is gone over again those calls come first that are recorded; if more is recorded of them
+// than how they were decided, that is met before the rest is decided, which is returned.
+func (g *Gate) decideAll(ctx context.Context, calls []eval.Call, todo []int, results []eval.Result) (acts []*act, rest []int) {
 	g.deciding.Lock()
 	defer g.deciding.Unlock()
-	var acts []*act
-	for i, c := range calls {
-		a, res := g.cross(ctx, c)
+	known := g.recordedFirst(calls, todo)
+	for n, i := range todo {
+		if n > 0 && n == known {
+			if _, more := g.cfg.Journal.Ahead(len(g.entries)); more {
+				todo, rest = todo[:n], todo[n:]
+				break
+			}
+		}
+		a, res := g.cross(ctx, calls[i])
 		results[i] = res
 		if a != nil {
 			a.i = i
 			acts = append(acts, a)
 		}
-		if res.Err != nil && res.Err.Final {
-			for j := i + 1; j < len(calls); j++ {
+		if res.Err != nil && res.Err.Final && !res.Err.Wait {
+			for _, j := range todo[n+1:] {
 				results[j] = stop(calls[j], res.Err)
 			}
 			break
@@ -74,13 +94,41 @@ func (g *Gate) decideAll(ctx context.Context, calls []eval.Call, results []eval.
 		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.tool.Name, Key: a.key, Widened: a.tool.Widens})
 	}
 	if err := g.flush(ctx, len(acts) > 0); err != nil {
-		for i, c := range calls {
-			x := g.of(builtinShape, c, dict(c.Args))
+		for _, i := range append(todo, rest...) {
+			x := g.of(builtinShape, calls[i], dict(calls[i].Args))
 			results[i] = eval.Result{Err: g.stopped(x, codeJournal, err).refusal}
 		}
-		return nil
+		return nil, nil
 	}
-	return acts
+	return acts, rest
+}
+
+// recordedFirst puts the calls of a batch that are recorded before the others, in the order in which they were decided, and returns how many they are. A call that
+// waited for a person and did not go on is not.
+func (g *Gate) recordedFirst(calls []eval.Call, todo []int) (known int) {
+	if len(todo) < 2 || !g.cfg.Journal.Retracing() {
+		return 0
+	}
+	seq := make(map[int]int64, len(todo))
+	for _, i := range todo {
+		if e, ok := g.next(calls[i].ID); ok {
+			seq[i] = e.Seq
+		}
+	}
+	slices.SortStableFunc(todo, func(i, j int) int {
+		x, was := seq[i]
+		y, wasToo := seq[j]
+		switch {
+		case was && wasToo:
+			return cmp.Compare(x, y)
+		case was:
+			return -1
+		case wasToo:
+			return 1
+		}
+		return 0
+	})
+	return len(seq)
 }
 
 // stop answers a call that comes after one that ended the program.

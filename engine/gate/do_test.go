@@ -509,27 +509,47 @@ func TestABatchRunsSoManyCallsAtATime(t *testing.T) {
 	})
 }
 
-func TestACallThatWaitsEndsItsBatchButNotWhatCameBefore(t *testing.T) {
+func TestACallThatWaitsKeepsNoOtherFromBeingMade(t *testing.T) {
 	r := newRig(t, nil)
 	r.pdp.decide = func(q *policies.Request) (policies.Decision, error) {
-		if q.Call.ID == "1.1.2" {
+		if q.Call.ID == "1.1.2" || q.Call.ID == "1.1.4" {
 			return policies.Decision{Effect: policies.Ask, Approvals: []policies.Approval{{Ask: "large", Policy: "p", Count: 1}}}, nil
 		}
 		return allowing(), nil
 	}
-	out := r.Do(t.Context(), []eval.Call{read("1.1.1"), send("1.1.2", "x"), send("1.1.3", "y")})
-	if out[0].Err != nil {
-		t.Error(out[0].Err)
+	out := r.Do(t.Context(), []eval.Call{read("1.1.1"), send("1.1.2", "x"), send("1.1.3", "y"), send("1.1.4", "z")})
+	if out[0].Err != nil || out[2].Err != nil {
+		t.Errorf("the first and the third: got %v, %v", out[0].Err, out[2].Err)
 	}
-	wantCode(t, out[1], "waiting")
-	if err := wantCode(t, out[2], "stopped"); !err.Final || !err.Wait {
-		t.Errorf("got %+v", err)
+	for _, i := range []int{1, 3} {
+		if err := wantCode(t, out[i], "waiting"); !err.Wait {
+			t.Errorf("got %+v, want to wait", err)
+		}
 	}
-	if got := r.calls(); !slices.Equal(got, []string{"mail.read 04.eml"}) {
-		t.Errorf("ran %q", got)
+	if calls := r.calls(); len(calls) != 2 {
+		t.Errorf("ran %q, want two", calls)
 	}
-	if len(r.pdp.requests) != 2 {
-		t.Errorf("decided %d calls, want 2", len(r.pdp.requests))
+	if len(r.Waiting()) != 2 {
+		t.Errorf("waits for %d answers, want 2", len(r.Waiting()))
+	}
+}
+
+func TestACallThatEndsTheProgramEndsItsBatchButNotWhatCameBefore(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := newRig(t, nil)
+	r.pdp.decide = func(q *policies.Request) (policies.Decision, error) {
+		if q.Call.ID == "1.1.2" {
+			cancel()
+		}
+		return allowing(), nil
+	}
+	out := r.Do(ctx, []eval.Call{read("1.1.1"), send("1.1.2", "x"), send("1.1.3", "y")})
+	wantCode(t, out[1], "cancelled")
+	if err := wantCode(t, out[2], "stopped"); !err.Final {
+		t.Errorf("got %+v, want the end of the program", err)
+	}
+	if ids := r.pdp.requests; len(ids) != 2 {
+		t.Errorf("%d were decided, want 2", len(ids))
 	}
 }
 

@@ -19,6 +19,7 @@ inputs by name: no files, network, clock or chance.
 - try/except catches errors of the program and of tools: ToolError, its kinds such as FileNotFoundError and TimeoutError, and
   Denied; never a budget. attempt(tool, …) returns a struct with ok, value, code and error instead. An error ends the turn.
 - len(s) and s[i] count bytes, not characters; map, filter, zip and d.items() are lists; a set prints as set([…]).
+- parallel([lambda x = x: tool(x) for x in xs]) makes calls side by side, and is the list of their results.
 - print(x) asks to be shown x. What policy hides from you is described; bind it to a name first, and the next programs
   can go on with it unseen.
 - A value remembers where it came from. Data that strangers wrote cannot choose a recipient, an account or a

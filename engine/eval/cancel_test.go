@@ -95,6 +95,7 @@ var longWork = map[string]string{
 	"statistics.median_low": "statistics.median_low(M)", "statistics.median_high": "statistics.median_high(M)", "statistics.median": "statistics.median(M)", "statistics.mode": "statistics.mode(M)", "functools.reduce": "functools.reduce(late, Z)",
 	"base64.b64encode": "base64.b64encode(B)", "base64.b64decode": "base64.b64decode('YWJj' * 3000000)", "base64.urlsafe_b64encode": "base64.urlsafe_b64encode(B)", "base64.urlsafe_b64decode": "base64.urlsafe_b64decode('YWJj' * 3000000)",
 	"hashlib.sha256": "hashlib.sha256(B)", "bytes.hex": "B.hex()",
+	"parallel": "parallel([lambda: None, lambda: [0 for _ in Z]] * 3)",
 }
 
 // shortWork has the builtins, by pattern, whose work is bounded or in proportion to one small argument, or which

@@ -325,3 +325,160 @@ func noLeak(t *testing.T, before int) {
 		}
 	}
 }
+
+// TestStrandsEndWhateverHappens ends programs in every way while strands wait and run: none is left behind.
+func TestStrandsEndWhateverHappens(t *testing.T) {
+	for _, test := range []struct {
+		name, src string
+		do        func(cancel func(), calls []Call)
+		status    Status
+		limits    Limits
+	}{
+		{"cancelled while one runs", "def f():\n    get(1)\n    while True: pass\nparallel([f, lambda: [get(i) for i in range(9)]])", func(cancel func(), _ []Call) { time.AfterFunc(time.Millisecond, cancel) }, Cancelled, Limits{Steps: 1 << 60}},
+		{"cancelled while a call is made", "parallel([lambda: parallel([lambda: get(1), lambda: get(2)]), lambda: get(3)])", func(cancel func(), _ []Call) { cancel() }, Cancelled, Limits{}},
+		{"time", "def f():\n    get(1)\n    while True: pass\nparallel([f, lambda: [get(i) for i in range(9)]])", nil, Limited, Limits{Steps: 1 << 60, Wall: 20 * time.Millisecond}},
+		{"a host that panics", "parallel([lambda: parallel([lambda: get(1), lambda: get(2)]), lambda: get(3)])", func(func(), []Call) { panic("host") }, Crashed, Limits{}},
+		{"memory", "def f():\n    x = [0] * 100000\n    get(1)\n    y = list(x)\nparallel([f] * 20)", nil, Limited, Limits{Memory: 4 << 20}},
+		{"memory of strands", "parallel([lambda: get(1)] * 1000)", nil, Limited, Limits{Memory: 4 << 20}},
+		{"steps", "parallel([lambda: [get(i) for i in range(9)]] * 100)", nil, Limited, Limits{Steps: 5000}},
+		{"output", "parallel([lambda: [print(get(i)) for i in range(9)]] * 100)", nil, Limited, Limits{Output: 100}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := runtime.NumGoroutine()
+			ctx, cancel := context.WithCancel(t.Context())
+			h := &waveHost{label: label.Bottom()}
+			if test.do != nil {
+				h.do = func(calls []Call) {
+					if calls[0].Kind == KindTool {
+						test.do(cancel, calls)
+					}
+				}
+			}
+			s := h.session(t, test.limits)
+			p, err := Compile("p", []byte(test.src), s.Env())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := s.Run(ctx, p, label.Bottom())
+			cancel()
+			if err != nil || out.Status != test.status {
+				t.Errorf("ended %s, %v, %v, want %s", out.Status, out.Err, err, test.status)
+			}
+			noLeak(t, before)
+			after := oneTurn(t, s, "parallel([lambda: 1])")
+			if after.Status != OK && after.Status != Limited && test.do == nil {
+				t.Errorf("afterwards: %v", after.Err)
+			}
+		})
+	}
+}
+
+// TestAFaultInAStrand has the evaluator itself fail within a strand.
+func TestAFaultInAStrand(t *testing.T) {
+	before := runtime.NumGoroutine()
+	k := newChecker(t, Limits{})
+	k.s.pre["boom"] = builtinVal(&builtin{name: "boom", recv: unboundVal, def: &builtinDef{name: "boom", params: []string{}, run: func(*thread, *call) val { panic("boom") }}}, label.BottomID)
+	out := k.run("p", "parallel([lambda: 1, lambda: parallel([lambda: 2, lambda: boom()]), lambda: 3])")
+	if out.Status != Crashed || out.Err.Code != "internal" || !strings.Contains(out.Err.Detail, "boom") || !strings.Contains(out.Err.Detail, "TestAFaultInAStrand") {
+		t.Errorf("ended %s, %v %s", out.Status, out.Err, out.Err.Detail)
+	}
+	noLeak(t, before)
+}
+
+// TestWhatStrandsHoldIsAlive lets strands wait with data of theirs: it counts, and only until they have ended.
+func TestWhatStrandsHoldIsAlive(t *testing.T) {
+	const m = 8 << 20
+	h := &waveHost{label: label.Bottom()}
+	out := oneTurn(t, h.session(t, Limits{Memory: m, Steps: 1 << 40}), `
+def hold(n):
+    x = [n] * 30000
+    get(n)
+    y = sorted(x, key = lambda k: k)
+    return len(x) + len(y)
+def part(n):
+    return sum(parallel([lambda: hold(1)] * n))
+print(part(1), sum([part(1) for i in range(20)]))
+print(sum(parallel([lambda: len([0] * 100000)] * 50)))
+`)
+	if out.Err != nil {
+		t.Fatalf("garbage of strands that have ended counts: %v", out.Err)
+	}
+	held := oneTurn(t, h.session(t, Limits{Memory: m, Steps: 1 << 40}), `
+def hold(n):
+    x = [n] * 100000
+    get(n)
+    return len(x)
+parallel([lambda: hold(1)] * 4)
+`)
+	if held.Err == nil || held.Err.Budget != "memory" {
+		t.Errorf("four strands that hold 2.4 MB each: got %v, want that 8 MiB are used up", held.Err)
+	}
+	deep := oneTurn(t, h.session(t, Limits{Memory: m, Steps: 1 << 40}), `
+def hold(n):
+    x = [n] * 100000
+    return parallel([lambda: get(len(x)), lambda: sorted([2, 1], key = lambda k: get(k))])
+parallel([lambda: hold(1)] * 4)
+`)
+	if deep.Err == nil || deep.Err.Budget != "memory" {
+		t.Errorf("four strands that hold 2.4 MB each, and wait for strands: got %v, want that 8 MiB are used up", deep.Err)
+	}
+}
+
+// TestStrandsTakeWhatIsCharged measures what a thousand strands that wait take of the process.
+func TestStrandsTakeWhatIsCharged(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector takes memory of its own")
+	}
+	measure := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc + m.StackInuse)
+	}
+	h := &waveHost{label: label.Bottom()}
+	s := h.session(t, Limits{})
+	var before, within int64
+	h.do = func(calls []Call) {
+		if len(calls) == maxStrands {
+			within = measure()
+		}
+	}
+	before = measure()
+	out := oneTurn(t, s, "def f(n):\n    return get(n) if n == 0 else f(n - 1)\nparallel([lambda: f(5)] * 1000)")
+	if out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	got := within - before
+	t.Logf("%d bytes a strand, of which the program is charged %d", got/maxStrands, out.Peak/maxStrands)
+	if most := out.Peak + out.Peak/4; got > most {
+		t.Errorf("1,000 strands take %d bytes, want %d at most", got, most)
+	}
+}
+
+// TestASessionGoesOnAfterStrands makes a session again of its snapshot after strands have run in it, and goes on.
+func TestASessionGoesOnAfterStrands(t *testing.T) {
+	h := &waveHost{label: label.Bottom()}
+	s := h.session(t, Limits{})
+	if out := oneTurn(t, s, "n = 0\ndef up():\n    global n\n    n += get(1)\n    return lambda: n\nfs = parallel([up, up])\n"); out.Err != nil {
+		t.Fatal(out.Err)
+	}
+	b, err := s.Snapshot(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Restore(Config{Host: h, Tools: waveTools, Inputs: []Input{{"s", value.IntOf(1, label.Bottom())}}}, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Session{s, again} {
+		h.waves = nil
+		out := oneTurn(t, s, "print([f() for f in parallel([lambda: fs[0], lambda: get(up)() or up])[:1]], n)")
+		if out.Err != nil && out.Err.Code != "not-data" {
+			t.Fatal(out.Err)
+		}
+		if out := oneTurn(t, s, "print([f() for f in fs] + parallel([lambda: n, lambda: get(n)]))"); out.Err != nil || out.Prints[0].Text != "[1, 1, 1, 1]\n" || h.waves[0][0] != "3.1.2 get(1)" {
+			t.Errorf("got %v, %v, %v", out.Prints, out.Err, h.waves)
+		}
+	}
+}

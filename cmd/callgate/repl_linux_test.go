@@ -60,9 +60,9 @@ func sit(t *testing.T, cmd *exec.Cmd, steps []step) (string, int) {
 	return shown.String(), 0
 }
 
-func TestReplAtATerminal(t *testing.T) {
-	cmd := callgateCommand(t, "done(1)", "repl", "notes", "--state", "state")
-	cmd.Env = append(cmd.Env, "NO_COLOR=1")
+// endure has the agent of a command run for as long as it likes.
+func endure(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	agent := filepath.Join(cmd.Dir, "notes", "agent.yaml")
 	declared, err := os.ReadFile(agent)
 	if err != nil {
@@ -71,6 +71,35 @@ func TestReplAtATerminal(t *testing.T) {
 	if err := os.WriteFile(agent, []byte(strings.Replace(string(declared), "calls: 20", "calls: 20, steps: 1000G, wall: 1h", 1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A run that takes long says what it is doing, and an interrupt stops it in good order: it is gone on with.
+func TestProgressAndInterruptAtATerminal(t *testing.T) {
+	cmd := callgateCommand(t, "files.write(path = \"a.txt\", text = task)\nwhile True:\n    pass\n", "run", "notes", "--state", "state")
+	cmd.Env = append(cmd.Env, "NO_COLOR=1")
+	endure(t, cmd)
+	got, code := sit(t, cmd, []step{{"turn 1  1 call  ", ""}, {"the program runs (", "\x03"}, {"\r\x1b[K", ""}, {"cancelled after 1 turn", ""}, {"callgate runs resume ", ""}})
+	if code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	if t.Failed() {
+		t.Fatalf("shown:\n%q", got)
+	}
+	again := callgateCommand(t, "", "runs", "resume", "2", "--state", "state")
+	again.Dir = cmd.Dir
+	got, code = sit(t, again, []step{{"the program runs (", "\x03"}, {"stopped before it came to where it goes on: the run is as it was", ""}})
+	if code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	if t.Failed() {
+		t.Fatalf("shown:\n%q", got)
+	}
+}
+
+func TestReplAtATerminal(t *testing.T) {
+	cmd := callgateCommand(t, "done(1)", "repl", "notes", "--state", "state")
+	cmd.Env = append(cmd.Env, "NO_COLOR=1")
+	endure(t, cmd)
 	const prompt = ">>> "
 	got, code := sit(t, cmd, []step{
 		{prompt, "files.wr\t"}, // the tab key completes

@@ -139,13 +139,20 @@ func (c *command) resume(ctx context.Context, args []string, f resumeFlags) (err
 	if err := notInteractive(k.events, true); err != nil {
 		return err
 	}
-	watch, finish := c.watch(f.json, c.timelineOptions(k.path, cmp.Or(f.state, k.state.dir), k.project.Host), journal.Current(k.events, true))
+	progress := c.progress(ctx, f.json)
+	defer progress.Close()
+	past := journal.Current(k.events, true)
+	for _, e := range past {
+		progress.Event(e)
+	}
+	watch, finish := c.watch(f.json, c.timelineOptions(k.path, cmp.Or(f.state, k.state.dir), k.project.Host), progress, past)
 	where, done := isolation(f.isolate.value, f.labels.value)
 	defer done()
 	agent, more := agents.Build(ctx, k.project, agents.Options{
 		Isolation: where,
 		State:     k.state.dir, Journal: k.state.journal(), Store: k.state.store,
-		Approver: c.approver(f.approve.value, k.project.Host, k.state.store), Watch: watch, Tools: agentdojo.Granted(k.project), Told: c.reloaded, Reread: k.reread,
+		Approver: quietly{progress, c.approver(f.approve.value, k.project.Host, k.state.store)}, Watch: watch, Tools: agentdojo.Granted(k.project), Told: c.reloadedOver(progress), Reread: k.reread,
+		Progress: arriving(progress),
 	})
 	if agent != nil {
 		defer func() { err = errors.Join(err, agent.Close()) }()
@@ -160,7 +167,13 @@ func (c *command) resume(ctx context.Context, args []string, f resumeFlags) (err
 		Run: k.events[0].Run, By: who.Sub, Process: fmt.Sprintf("process %d", os.Getpid()), Secret: secret,
 		Accept: func(changes []engine.Change) error { return c.accept(ctx, k.events[0].Run, who, changes, f.accept) },
 	})
-	if err := errors.Join(err, finish(result)); err != nil {
+	err = errors.Join(err, finish(result))
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		progress.Close()
+		c.say("stopped before it came to where it goes on: the run is as it was")
+		return quit(engine.ExitCode(engine.Cancelled))
+	}
+	if err != nil {
 		return err
 	}
 	return quit(engine.ExitCode(result.Status))

@@ -95,14 +95,16 @@ func (c *command) runAgent(ctx context.Context, path string, f runFlags) (err er
 	defer func() { err = errors.Join(err, st.close()) }()
 	c.retain(ctx, st, p.Host)
 
-	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state, p.Host), nil)
+	progress := c.progress(ctx, f.json)
+	defer progress.Close()
+	watch, finish := c.watch(f.json, c.timelineOptions(path, f.state, p.Host), progress, nil)
 	where, done := isolation(f.isolate.value, f.labels.value)
 	defer done()
 	agent, more := agents.Build(ctx, p, agents.Options{
 		Isolation: where,
 		State:     st.dir, Journal: st.journal(), Store: st.store, From: origin(path, f.policies),
-		Approver: c.approver(f.approve.value, p.Host, st.store), Watch: watch, Tools: agentdojo.Granted(p), Record: f.record,
-		Told: c.reloaded, Reread: func() (*spec.Project, []spec.Problem) { return spec.Load(path, f.policies) },
+		Approver: quietly{progress, c.approver(f.approve.value, p.Host, st.store)}, Watch: watch, Tools: agentdojo.Granted(p), Record: f.record,
+		Progress: arriving(progress), Told: c.reloadedOver(progress), Reread: func() (*spec.Project, []spec.Problem) { return spec.Load(path, f.policies) },
 	})
 	if agent != nil {
 		defer func() { err = errors.Join(err, agent.Close()) }()
@@ -174,9 +176,47 @@ func (c *command) reloaded(problems []spec.Problem) {
 	c.tell(problems)
 }
 
+// progress returns the line that says what a run is doing, at a terminal that can have one; nil elsewhere. The end of ctx stops the run.
+func (c *command) progress(ctx context.Context, asJSON bool) *console.Progress {
+	if t := c.getenv("TERM"); asJSON || t == "" || t == "dumb" || !console.IsTerminal(c.stderr) {
+		return nil
+	}
+	p := console.NewProgress(c.stderr, console.LookOf(c.stderr, c.getenv))
+	context.AfterFunc(ctx, p.Stopping)
+	return p
+}
+
+// arriving tells of a reply that arrives.
+func arriving(p *console.Progress) func(agents.Progress) {
+	if p == nil {
+		return nil
+	}
+	return func(a agents.Progress) { p.Reply(a.Tokens, a.Waiting) }
+}
+
+// reloadedOver is reloaded, where there is a line that says what the run is doing.
+func (c *command) reloadedOver(p *console.Progress) func([]spec.Problem) {
+	return func(problems []spec.Problem) {
+		defer p.Pause()()
+		c.reloaded(problems)
+	}
+}
+
+// quietly is an approver while whose questions are open nothing is drawn at the terminal.
+type quietly struct {
+	progress *console.Progress
+	gate.Approver
+}
+
+// Approve implements [gate.Approver].
+func (q quietly) Approve(ctx context.Context, question gate.Question) (gate.Verdict, error) {
+	defer q.progress.Pause()()
+	return q.Approver.Approve(ctx, question)
+}
+
 // watch returns what renders the events of a run to standard output, and what to call after its end. What has happened in a run that is gone
 // on with is in past.
-func (c *command) watch(asJSON bool, o console.Options, past []journal.Event) (watch func(journal.Event), finish func(agents.Result) error) {
+func (c *command) watch(asJSON bool, o console.Options, progress *console.Progress, past []journal.Event) (watch func(journal.Event), finish func(agents.Result) error) {
 	if asJSON {
 		to := newStream(c.stdout, o.MayRead)
 		failed := to.past(past)
@@ -187,14 +227,17 @@ func (c *command) watch(asJSON bool, o console.Options, past []journal.Event) (w
 		}
 		return watch, func(agents.Result) error { return failed }
 	}
-	t := console.NewTimeline(c.stdout, o)
+	t := console.NewTimeline(progress.Over(c.stdout), o)
 	if past != nil {
 		t.Past(past)
 	}
-	return t.Event, func(r agents.Result) error {
-		t.Printed(r.Last.Prints)
-		return t.Close()
-	}
+	return func(e journal.Event) {
+			progress.Event(e)
+			t.Event(e)
+		}, func(r agents.Result) error {
+			t.Printed(r.Last.Prints)
+			return t.Close()
+		}
 }
 
 // timelineOptions say how a run of an agent is shown, and what can be done after it.

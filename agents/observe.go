@@ -91,12 +91,13 @@ func (r *run) describe(turn int, text string, e *eval.Error) string {
 		lines(e.Backtrace())
 		hint(e.Hint)
 		hint(e.Advice)
-	case e.Status == eval.Denied || g.Reveal(e.Label, errorBits):
+	case e.Status == eval.Denied && e.Code != gate.Denied || g.Reveal(e.Label, errorBits):
 		fmt.Fprintf(&b, "Turn %d ended with an error.\n%s\n", turn, e.Public())
 		place()
 		hint(e.Hint)
 	default:
 		fmt.Fprintf(&b, "Turn %d ended with an error, of which nothing may be shown.\n", turn)
+		return b.String()
 	}
 	if e.Status == eval.Denied {
 		b.WriteString(refusedForGood)

@@ -30,6 +30,9 @@ const DescribeBits = 6
 // Hidden is all that is said of a hidden value when the meter has no bits left for a description.
 const Hidden = "(hidden)"
 
+// Denied is the code of a refusal of which the meter has no bits left to tell more. Where it stands is then nothing that may be shown.
+const Denied = codeDenied
+
 const reasonHide = "core.hide-untrusted"
 
 // Observe shows a value to the model, if that is allowed: the model is a sink, and showing

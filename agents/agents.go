@@ -139,21 +139,30 @@ func (a *Agent) own() label.Label {
 }
 
 func (a *Agent) engine(purse *wallet) (*engine.Engine, error) {
-	isolation := a.opts.Isolation
-	if a.Spec.Isolation != "" {
-		least, err := gate.ParseTier(a.Spec.Isolation)
-		if err != nil {
-			return nil, err
-		}
-		isolation.Least = max(isolation.Least, least)
+	isolation, err := a.isolation()
+	if err != nil {
+		return nil, err
 	}
 	return engine.New(engine.Config{
 		Isolation: isolation,
 		Agent:     a.Spec.Meta.Name, Digest: a.Spec.Digest, Mode: a.Spec.Mode, Principal: a.principal, From: a.opts.From,
-		Tools: a.tools, Known: a.known, PDP: a.decider(), Store: a.opts.Store, Approver: a.opts.Approver, Clock: a.opts.Clock,
+		Tools: a.tools, Beneath: a.under(), Known: a.known, PDP: a.decider(), Store: purse.journal(a.opts.Store), Approver: a.opts.Approver, Clock: a.opts.Clock,
 		Limits: Limits(a.Spec.Limits), Meter: Meter(a.Spec), Reveal: a.Spec.Observe == "reveal" || a.Spec.Observe == "policy",
 		Watch: a.opts.Watch, Spent: purse.again,
 	})
+}
+
+// isolation is where the agent's programs run: at least what its file asks for.
+func (a *Agent) isolation() (engine.Isolation, error) {
+	isolation := a.opts.Isolation
+	if a.Spec.Isolation != "" {
+		least, err := gate.ParseTier(a.Spec.Isolation)
+		if err != nil {
+			return isolation, err
+		}
+		isolation.Least = max(isolation.Least, least)
+	}
+	return isolation, nil
 }
 
 // whole takes a run from its beginning to its end.
@@ -172,7 +181,7 @@ func (r *run) whole(ctx context.Context, inputs []journal.Input, own label.Label
 	if bad := r.purse.asked.unanswered(); bad != nil && r.out.Model == nil {
 		r.out.Model = bad
 	}
-	r.out.Counts, r.out.Waiting = s.Gate().Counts(), s.Gate().Waiting()
+	r.out.Counts, r.out.Waiting = s.Gate().Counts(), append(s.Gate().Waiting(), r.purse.waits.all()...)
 	if err != nil {
 		r.out.Status, r.out.Reason = engine.Failed, err.Error()
 	}

@@ -180,15 +180,20 @@ func bare(text string) string {
 	return text
 }
 
-// wallet is what a run may use of models.
+// wallet is what a run may use.
 type wallet struct {
 	*model.Purse
 	asked *tally
+	waits *waits
+	store journal.Store // of the run, and those beneath it; nil: the agent's
+	steps int64         // of all its programs; 0: each has its own limit, and there is no other
 }
 
 // within returns a context in which the tools of the run are paid from the wallet.
 func (w *wallet) within(ctx context.Context) context.Context {
-	return context.WithValue(model.WithPurse(ctx, w.Purse), tallyKey{}, w.asked)
+	ctx = context.WithValue(model.WithPurse(ctx, w.Purse), waitsKey{}, w.waits)
+	ctx = context.WithValue(ctx, storeKey{}, w.store)
+	return context.WithValue(ctx, tallyKey{}, w.asked)
 }
 
 // again takes what a call used that is recorded and not made again.

@@ -82,36 +82,51 @@ type Agent struct {
 	pdp       policies.PDP // in place of Root; nil: Root
 	opts      Options
 	closers   []func() error
+
+	beneath  []*builtins.Tool // granted to the agents that it calls alone
+	children []*child
+	within   *within // of the agent that calls it; nil: nobody does
 }
 
 // Build makes an agent of the files that describe it. Everything that is wrong with them is
 // returned at once, warnings included; with a problem that is [spec.Fatal] the agent is nil.
 func Build(ctx context.Context, p *spec.Project, o Options) (*Agent, []spec.Problem) {
+	return build(ctx, p, o, nil)
+}
+
+// build makes an agent, perhaps one that another one calls.
+func build(ctx context.Context, p *spec.Project, o Options, in *within) (*Agent, []spec.Problem) {
 	if p.Agent == nil {
 		return nil, nil // the load has said why
 	}
-	a := &Agent{Spec: p.Agent, tools: new(builtins.Set), opts: o}
+	a := &Agent{Spec: p.Agent, tools: new(builtins.Set), opts: o, within: in}
 	if p.Host != nil {
 		a.principal = policies.Principal(p.Host.Principal)
 	}
-	problems := slices.Concat(a.bounded(p), a.grant(ctx, p), hosted(p))
+	problems := slices.Concat(a.bounded(p), a.grant(ctx, p))
+	if in == nil {
+		problems = append(problems, hosted(p)...)
+	}
 	if err := a.indexTools(); err != nil {
 		problems = append(problems, spec.Problem{Pos: p.Agent.Meta.Pos, Text: err.Error()})
 	}
 	problems = append(problems, a.checkInputs()...)
 	problems = append(problems, a.author()...)
-	schemas := engine.Schemas(a.tools)
+	schemas := engine.Schemas(a.everything())
 	bound, more := root.Load(ctx, root.Config{Host: p.Host, Agent: a.Spec.Meta.Name, Policies: p.Policies, Tools: schemas})
 	problems = append(problems, more...)
 	a.Root = bound
-	if !spec.Fatal(problems) {
+	if !spec.Fatal(problems) && in == nil {
 		problems = append(problems, a.shared(p, a.places)...)
 	}
 	if spec.Fatal(problems) {
 		a.Close()
 		return nil, spec.SortProblems(problems)
 	}
-	if o.Reread != nil {
+	switch {
+	case in != nil:
+		a.pdp = in.agent.decidedToo(bound)
+	case o.Reread != nil:
 		a.pdp = watch(p, bound, schemas, o)
 	}
 	return a, spec.SortProblems(problems)
@@ -137,6 +152,9 @@ func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Pro
 	granted := map[string]spec.Position{}
 	var places []reach
 	for _, u := range p.Tools {
+		if u.Name == spec.UseAgent {
+			continue
+		}
 		tools, reaches, wrong := a.open(ctx, u)
 		places, problems = append(places, reaches...), append(problems, wrong...)
 		for _, t := range tools {
@@ -146,18 +164,27 @@ func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Pro
 			}
 			granted[t.Name] = u.Pos
 			problems = append(problems, declare(t, p.Declare)...)
-			if err := a.tools.Add(t); err != nil {
+			set := a.tools
+			if u.Beneath {
+				set = new(builtins.Set)
+				a.beneath = append(a.beneath, t)
+			}
+			if err := set.Add(t); err != nil {
 				problems = append(problems, spec.Problem{Pos: u.Pos, Text: err.Error()})
+			}
+			if a.within != nil {
+				continue // whoever calls it was warned
 			}
 			for _, w := range t.Check() {
 				problems = append(problems, spec.Problem{Pos: u.Pos, Text: w, Warn: true})
 			}
 		}
 	}
+	problems = append(problems, a.openAgents(ctx, p)...)
 	problems = append(problems, a.apart(p, places)...)
 	a.places = places
 	for _, d := range p.Declare {
-		if a.tools.Lookup(d.Tool) == nil {
+		if _, ok := granted[d.Tool]; !ok {
 			problems = append(problems, spec.Problem{Pos: d.Pos, Text: fmt.Sprintf("tool %q: declared, and not granted", d.Tool)})
 		}
 	}
@@ -184,6 +211,10 @@ func (a *Agent) names() []string {
 func (a *Agent) open(ctx context.Context, u spec.Use) (tools []*builtins.Tool, places []reach, problems []spec.Problem) {
 	fail := func(hint, format string, args ...any) {
 		problems = append(problems, spec.Problem{Pos: u.Pos, Text: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	if a.within != nil {
+		tools, problems = a.inherit(u)
+		return tools, nil, problems
 	}
 	if u.MCP != nil || u.Script != "" {
 		fail("use a toolset of this program: "+strings.Join(std.Names(), ", "), "tools from MCP servers and scripts cannot be used yet")

@@ -36,7 +36,7 @@ func (a *Agent) purse(ctx context.Context) *wallet {
 	if b.Tokens == 0 {
 		b.Tokens = defaultTokens
 	}
-	return &wallet{Purse: model.PurseOf(ctx).Child(b), asked: &tally{up: tallyOf(ctx)}}
+	return &wallet{Purse: model.PurseOf(ctx).Child(b), asked: &tally{up: tallyOf(ctx)}, waits: &waits{}, store: a.store(ctx)}
 }
 
 // spentOf is what a journal says that models used.
@@ -58,6 +58,10 @@ func (r *run) loop(ctx context.Context, inputs []journal.Input) error {
 	}
 	failures, without := map[string]int{}, 0
 	for turn := before + 1; turn <= before+turns; turn++ {
+		if r.spentOut() {
+			r.out.Status, r.out.Reason = engine.Budget, "the steps that were left to it are used up"
+			return nil
+		}
 		author := r.session.Gate().Context().WithSources(label.Source{Tool: "model", Of: fmt.Sprintf("turn %d", turn)})
 		reply, err := r.reply(ctx, turn, author, request)
 		if err != nil {

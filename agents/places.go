@@ -62,7 +62,11 @@ func (a *Agent) apart(p *spec.Project, all []reach) (problems []spec.Problem) {
 		if f := a.opts.Record; f != "" && inside(real(f), y.Path) {
 			report(y, "record elsewhere", "what the model is shown is to be recorded in %s, and tools do not reach it", y.Name)
 		}
-		if f := governing(p, y); f != "" {
+		for _, of := range append([]*spec.Project{p}, a.projects()...) {
+			f := governing(of, y)
+			if f == "" {
+				continue
+			}
 			report(y, "name a folder that holds nothing else", "writes to %s, where %s is: programs do not change what they are decided by", y.Name, f)
 		}
 	}

@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"callgate/engine"
 	"callgate/engine/journal"
@@ -38,17 +39,29 @@ type Replayed struct {
 	Met         int                  `json:"met"`    // of them
 	Ended       bool                 `json:"ended"`  // the run has ended; else it was broken off where its journal ends
 	Differences []journal.Difference `json:"differences"`
+	Error       string               `json:"error,omitempty"`  // why it could not be gone over, of a run of an agent that was called
+	Agents      []Replayed           `json:"agents,omitempty"` // the runs of agents that it called
 }
 
-// Replay goes over a run of the agent again, with no effect and without its model, and returns what differs from what is recorded. The error says that
-// it could not be gone over.
+// Same reports whether nothing differs, in the runs of agents that were called either.
+func (r Replayed) Same() bool {
+	return len(r.Differences) == 0 && r.Error == "" && !slices.ContainsFunc(r.Agents, func(a Replayed) bool { return !a.Same() })
+}
+
+// Replay goes over a run of the agent again, with no effect and without its model, and over those of the agents that it called, and returns what
+// differs from what is recorded. The error says that it could not be gone over.
 func (a *Agent) Replay(ctx context.Context, id string, secret map[string]string) (Replayed, error) {
 	out := Replayed{Run: id, Differences: []journal.Difference{}}
-	s, over, err := a.replayed(ctx, id, secret)
+	s, over, err := a.replayed(context.WithValue(ctx, replaysKey{}, &out.Agents), id, secret)
 	if err != nil {
 		return out, err
 	}
-	err = over()
+	err = over() // before out is read
+	return out.compared(s, err)
+}
+
+// compared is what came of going over a session's run, which ended with an error or without.
+func (out Replayed) compared(s *engine.Session, err error) (Replayed, error) {
 	out.Ended = err == nil
 	var differences []journal.Difference
 	out.Met, out.Events, differences = s.Compared()

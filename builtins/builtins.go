@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"callgate/engine/label"
+	"callgate/engine/value"
 )
 
 // Effects is a set of effects on the world. The zero set means undeclared: all four.
@@ -81,6 +82,9 @@ type Tool struct {
 	// them. What is said by somebody less trusted, as a server may be, no model is told unasked.
 	Words *label.Label
 
+	// Agent says that the tool runs another agent: each of that one's calls is decided and recorded by itself. Run is given [Invocation.Enter].
+	Agent bool
+
 	// Idempotent promises that a second call with the same Invocation.Key has no further effect.
 	Idempotent bool
 
@@ -96,6 +100,9 @@ type Tool struct {
 	// plain. An error that the program should tell apart is an [Error].
 	// Run must return when ctx ends and be safe for concurrent use.
 	Run func(ctx context.Context, in *Invocation) (any, error)
+
+	// Over goes over what Run did once more, with no effect, where a run is only looked at. nil: there is nothing to go over.
+	Over func(ctx context.Context, in *Invocation)
 
 	compiled *compiled // what prepare has made of the declaration
 }
@@ -171,8 +178,53 @@ type Invocation struct {
 	Key  string         // idempotency key: the same in every try of the same call
 	Now  time.Time      // the time of the decision
 
+	// Enter returns what the caller is and has left, of a tool that runs an agent; nil for others. Of those of one session one runs at a time.
+	Enter func() Caller
+
 	mu    sync.Mutex
 	spent Spent
+	under *Under
+}
+
+// Caller is the call that an agent is run by, and what is left to it: the agent may use that, and no more.
+type Caller struct {
+	Root  string // the run that the call is a part of, at the top
+	Run   string // that makes the call
+	Call  string
+	Child string // id of the agent's run
+
+	Args        value.Value // by name, with their labels
+	PC, History label.Label
+	Counts      map[string]int // calls of tools so far
+	Marks       []string
+
+	Steps int64 // of evaluation
+	Calls int
+	Bits  int // of the meter
+}
+
+// Under is what a run has used that an agent's call began, those beneath it included.
+type Under struct {
+	Counts  map[string]int // calls of tools
+	Marks   []string
+	History label.Label
+	Steps   int64
+	Calls   int
+	Bits    int
+}
+
+// Leave says what was used by the agent that the tool ran.
+func (in *Invocation) Leave(u Under) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.under = &u
+}
+
+// Left returns what [Invocation.Leave] has said; nil if it was not called.
+func (in *Invocation) Left() *Under {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.under
 }
 
 // Spent is what language models used that a tool asked.
@@ -207,9 +259,17 @@ func Arg[T any](in *Invocation, name string) T {
 type Error struct {
 	Code string // lower case with dashes, no data: "not-found", "exists"
 	Text string // may hold data
+
+	// Label is of what the failure depends on, besides the call itself. A failure that depends on more than its call cannot be caught. nil: nothing.
+	Label *label.Label
 }
 
 func (e *Error) Error() string { return e.Text }
+
+// Waiting is the error of a tool that runs an agent which waits for somebody: the run waits too, and the call goes on with it.
+type Waiting struct{ Text string }
+
+func (e *Waiting) Error() string { return e.Text }
 
 // Set holds the tools granted to an agent, by name. The zero Set is empty.
 type Set struct {

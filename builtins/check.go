@@ -111,7 +111,7 @@ func wordsOf(name string) []string {
 // that begins with its name: that its results, parts of them, or their structure are trusted
 // at internal or above. They hold only if no attacker can write what the tool reads.
 func (t *Tool) Assumptions() []string {
-	if t.Asks != "" { // its result is as trustworthy as its arguments
+	if t.Asks != "" || t.Agent { // its result is as trustworthy as what it is made of
 		return nil
 	}
 	var out []string

@@ -34,6 +34,8 @@ type Config struct {
 	Tools *builtins.Set // those granted; nil: none
 	Known []string      // names of tools that exist and are not granted, so that a refusal can say so
 
+	Beneath []*builtins.Tool // of the agents that the tools run: programs cannot call them, policies know of them
+
 	PDP      policies.PDP  // nil: every call is denied
 	Store    journal.Store // nil: in memory, gone with the engine; runs are encrypted if it has keys, see [journal.Keys]
 	Approver gate.Approver // nil: a call that must be approved waits

@@ -31,6 +31,9 @@ type Again struct {
 	// if any of it matters.
 	Accept func([]Change) error
 
+	// Within is the call that the run is a part of; nil: none. A run that is a part of another one is gone on with by that one, and not by itself.
+	Within *builtins.Caller
+
 	// Only is for looking: what is recorded is compared, nothing is stored, and nothing has an effect; see [journal.Retracing].
 	Only bool
 
@@ -81,6 +84,9 @@ func (e *Engine) Resume(ctx context.Context, a Again) (_ *Session, err error) {
 			run.Close()
 		}
 	}()
+	if err := belongs(a, header.Parent); err != nil {
+		return nil, err
+	}
 	if err := e.accept(run, header, a); err != nil {
 		return nil, err
 	}
@@ -88,7 +94,7 @@ func (e *Engine) Resume(ctx context.Context, a Again) (_ *Session, err error) {
 		return nil, err
 	}
 	b := begun{
-		revision: header.Revision, inputs: slices.Clone(header.Inputs), shown: label.Top(), meter: int(header.Limits["meter"]), after: a.After,
+		revision: header.Revision, inputs: slices.Clone(header.Inputs), shown: label.Top(), meter: int(header.Limits["meter"]), after: a.After, within: a.Within,
 		limits: eval.Limits{
 			Steps: header.Limits["steps"], Memory: header.Limits["memory"], Wall: time.Duration(header.Limits["wall_ms"]) * time.Millisecond,
 			Calls: int(header.Limits["calls"]), Depth: int(header.Limits["depth"]), Output: header.Limits["output"],
@@ -108,6 +114,27 @@ func (e *Engine) Resume(ctx context.Context, a Again) (_ *Session, err error) {
 		b.shown = *header.Context
 	}
 	return e.session(ctx, run, b)
+}
+
+// ParentError says that a run is a part of another one, with which it is gone on.
+type ParentError struct {
+	Run    string
+	Parent journal.Parent
+}
+
+func (e *ParentError) Error() string {
+	return fmt.Sprintf("engine: run %s: it is of an agent that call %s of run %s called: go on with run %s", e.Run, e.Parent.Call, e.Parent.Run, e.Parent.Root)
+}
+
+// belongs refuses to go over a run otherwise than it began: by itself, or as a part of a call.
+func belongs(a Again, p *journal.Parent) error {
+	switch c := a.Within; {
+	case c == nil && p != nil:
+		return &ParentError{a.Run, *p}
+	case c != nil && (p == nil || p.Run != c.Run || p.Call != c.Call || p.Root != c.Root):
+		return fmt.Errorf("engine: run %s: it is not of the agent that call %s of run %s called", a.Run, c.Call, c.Run)
+	}
+	return nil
 }
 
 // accept finds out what has changed since the run began, and whether that may be.

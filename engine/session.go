@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"callgate/builtins"
 	"callgate/engine/confine"
 	"callgate/engine/eval"
 	"callgate/engine/gate"
@@ -28,6 +29,19 @@ type Run struct {
 	// their values from there, the meter has what it had left, and what the model was shown then counts as shown. Limits are
 	// whole again, but for accounts that policies keep. nil: the session begins.
 	After *Earlier
+
+	// Within is the call that the run is a part of: of an agent that a tool runs. What is left to the call bounds the run. nil: none.
+	Within *builtins.Caller
+}
+
+// bounded returns limits and a meter that are no more than what is left to the call that a run is a part of.
+func bounded(c *builtins.Caller, l eval.Limits, meter int) (eval.Limits, int) {
+	if c == nil {
+		return l, meter
+	}
+	l = l.WithDefaults()
+	l.Steps, l.Calls = min(l.Steps, max(c.Steps, 1)), min(l.Calls, max(c.Calls, 1))
+	return l, min(meter, c.Bits)
 }
 
 // Session is one run: any number of programs over one set of names. It is used by one goroutine at a time.
@@ -44,6 +58,7 @@ type Session struct {
 	turn    int
 	first   string // run of the session
 	held    bool   // an earlier run has left names
+	steps   int64  // of its programs so far
 
 	tier      gate.Tier // that programs run in, from the last one on
 	confined  []confine.Mechanism
@@ -66,6 +81,13 @@ func (e *Engine) Start(ctx context.Context, r Run) (_ *Session, err error) {
 		b.inputs = r.After.with(r.Inputs)
 		b.shown, b.meter = r.After.begins(r.Context, min(e.cfg.Meter, r.After.Meter))
 	}
+	if c := r.Within; c != nil {
+		if c.Steps <= 0 || c.Calls <= 0 {
+			return nil, fmt.Errorf("engine: run %s: nothing is left to it", run.ID())
+		}
+		b.within = c
+		b.limits, b.meter = bounded(c, b.limits, b.meter)
+	}
 	s, err := e.session(ctx, run, b)
 	if err != nil {
 		return nil, err
@@ -84,7 +106,8 @@ type begun struct {
 	shown    label.Label // to the model
 	limits   eval.Limits
 	meter    int
-	after    *Earlier // nil: the session begins
+	after    *Earlier         // nil: the session begins
+	within   *builtins.Caller // nil: it is no part of another run
 }
 
 // session makes the session of a run that has begun.
@@ -110,11 +133,16 @@ func (e *Engine) session(ctx context.Context, run *journal.Run, b begun) (*Sessi
 		}
 	}
 	var err error
+	all := b.limits.WithDefaults()
+	if b.within != nil {
+		s.first = b.within.Root
+	}
 	s.gate, err = gate.New(gate.Config{
 		Agent:     policies.Agent{Name: e.cfg.Agent, Digest: e.cfg.Digest},
 		Principal: e.cfg.Principal,
 		Session:   policies.Session{ID: s.first, Run: run.ID(), Mode: e.cfg.Mode},
-		Tools:     e.cfg.Tools, Known: e.cfg.Known, PDP: e.cfg.PDP, Revision: b.revision, Journal: run, Approver: e.cfg.Approver,
+		Beneath:   e.cfg.Beneath, Within: b.within, Left: gate.Left{Steps: all.Steps, Calls: all.Calls},
+		Tools: e.cfg.Tools, Known: e.cfg.Known, PDP: e.cfg.PDP, Revision: b.revision, Journal: run, Approver: e.cfg.Approver,
 		Clock: e.cfg.Clock, Meter: b.meter, Typed: s.typed, Reveal: e.cfg.Reveal, CanHave: e.cfg.Isolation.canHave, Kept: kept, Spent: e.cfg.Spent,
 	})
 	if err != nil {
@@ -149,11 +177,20 @@ func (e *Engine) header(s *Session, b begun) journal.RunStarted {
 			"calls": int64(limits.Calls), "depth": int64(limits.Depth), "output": limits.Output, "meter": int64(max(b.meter, 0)),
 		},
 	}
+	if c := b.within; c != nil {
+		h.Parent = &journal.Parent{Run: c.Run, Call: c.Call, Root: c.Root}
+	}
 	if a := b.after; a != nil {
 		h.Continues = &journal.Continued{Run: a.Run, Head: a.head, Session: a.first, Turns: a.Turns, Marks: a.kept.Marks, Changed: a.changed}
 	}
 	return h
 }
+
+// Under returns what the run has used that a call began, for [builtins.Invocation.Leave].
+func (s *Session) Under() builtins.Under { return s.gate.Under(s.steps) }
+
+// Steps returns how many steps the session's programs, and those of agents that they ran, have taken.
+func (s *Session) Steps() int64 { return s.Under().Steps }
 
 // ID returns the run's id.
 func (s *Session) ID() string { return s.run.ID() }
@@ -208,6 +245,7 @@ func (s *Session) Exec(ctx context.Context, p Program) (eval.Outcome, error) {
 	if err != nil {
 		return out, fmt.Errorf("engine: %w", err)
 	}
+	s.steps += out.Steps
 	end := journal.ProgramEnded{
 		Turn: s.turn, Status: string(out.Status), Label: label.Bottom(), Floor: out.Floor, Steps: out.Steps,
 		Peak: out.Peak, Calls: out.Calls, Duration: out.Duration, Permits: out.Permits, Looks: out.Looks,

@@ -102,7 +102,7 @@ func (t *thread) refused(e *CallError, l label.ID) *Error {
 	}
 	return &Error{
 		Status: status, class: class, Code: e.Code, Text: text, Hint: e.Hint, pos: t.at,
-		lab: t.join(t.join(t.tab.Intern(e.Label), l), t.pc), final: e.Final || e.Wait,
+		lab: t.join(t.join(t.tab.Intern(e.Label), l), t.pc), final: e.Final || e.Wait || e.Ends,
 	}
 }
 

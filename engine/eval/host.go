@@ -83,6 +83,7 @@ type CallError struct {
 	Label label.Label // of the outcome: of everything that the decision or the failure depended on
 	Deny  bool        // refused by policy, as opposed to failed
 	Final bool        // ends the program: it cannot be caught (waiting for an approval, a kill, a dead journal)
+	Ends  bool        // ends the program, as an error of it, and not the session
 	Wait  bool        // waiting for a person: the run stops and can be taken up again
 }
 

@@ -12,6 +12,7 @@ import (
 	"callgate/builtins"
 	"callgate/engine/eval"
 	"callgate/engine/journal"
+	"callgate/engine/label"
 	"callgate/engine/value"
 )
 
@@ -30,6 +31,9 @@ type failure struct {
 	code   string
 	text   string // for the program, labels permitting
 	detail string // for people: the journal has it in place of text
+
+	label *label.Label // of what it depends on besides the call; nil: nothing
+	waits bool         // for somebody: nothing is recorded, and the call goes on later
 }
 
 // act executes a call that was decided and whose start is recorded, and records what
@@ -43,15 +47,28 @@ func (g *Gate) act(ctx context.Context, a *act) eval.Result {
 	begin := g.cfg.Clock()
 	var v value.Value
 	in := a.invocation()
-	out, failed := a.run(ctx, in)
-	if failed == nil {
+	var out any
+	var failed *failure
+	if a.tool.Agent {
+		out, failed = g.runAgent(ctx, a, in)
+	} else {
+		out, failed = a.run(ctx, in)
+	}
+	switch {
+	case failed == nil:
 		v, failed = g.receive(a, out)
+	case failed.waits:
+		return eval.Result{Err: &eval.CallError{Code: codeWaiting, Text: a.name + ": " + failed.text, Label: a.outcome, Final: true, Wait: true}}
 	}
 	ended := journal.CallEnded{Tool: a.tool.Name, Duration: g.cfg.Clock().Sub(begin)}
 	if failed == nil {
 		ended.Value, ended.Label = &v, v.Deep()
 	} else {
 		ended.Code, ended.Text, ended.Label = failed.code, failed.text, a.lowered(a.outcome.Join(a.source))
+		if failed.label != nil {
+			ended.Ends = !failed.label.FlowsTo(ended.Label)
+			ended.Label = ended.Label.Join(*failed.label)
+		}
 		if failed.detail != "" {
 			ended.Text, ended.Told = failed.detail, failed.text
 		}
@@ -61,6 +78,9 @@ func (g *Gate) act(ctx context.Context, a *act) eval.Result {
 	}
 	if s := in.Spent(); s != (builtins.Spent{}) {
 		ended.Spent = &journal.Spent{Tokens: [2]int64{s.In, s.Out}, Cached: s.Cached, Cost: s.Cost, Calls: s.Calls}
+	}
+	if u := in.Left(); u != nil {
+		ended.Under = (*journal.Under)(u)
 	}
 	if err := g.record(ctx, true, journal.Entry{Type: journal.CallResult, Call: a.id, Payload: ended}); err != nil {
 		return eval.Result{Err: &eval.CallError{
@@ -102,7 +122,7 @@ func (a *act) run(ctx context.Context, in *builtins.Invocation) (any, *failure) 
 		o := outcome{failed: &failure{code: codePanic, text: "the tool ended without a result"}}
 		defer func() {
 			if p := recover(); p != nil {
-				o = outcome{failed: &failure{codePanic, "the tool panicked", fmt.Sprintf("panic: %v\n%s", p, debug.Stack())}}
+				o = outcome{failed: &failure{code: codePanic, text: "the tool panicked", detail: fmt.Sprintf("panic: %v\n%s", p, debug.Stack())}}
 			}
 			done <- o
 		}()
@@ -137,7 +157,10 @@ func failed(ctx, within context.Context, limit time.Duration, err error) *failur
 		text = strings.ToValidUTF8(text[:maxText], "") + "…"
 	}
 	if known, ok := errors.AsType[*builtins.Error](err); ok && isCode(known.Code) {
-		return &failure{code: known.Code, text: text}
+		return &failure{code: known.Code, text: text, label: known.Label}
+	}
+	if _, ok := errors.AsType[*builtins.Waiting](err); ok && ctx.Err() == nil {
+		return &failure{code: codeWaiting, text: text, waits: true}
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -158,7 +181,7 @@ func isCode(code string) bool {
 func (g *Gate) receive(a *act, out any) (value.Value, *failure) {
 	v, err := a.tool.LabelResult(out, a.final)
 	if err != nil {
-		return value.Value{}, &failure{codeResult, "the result is not what the tool declares", err.Error()}
+		return value.Value{}, &failure{code: codeResult, text: "the result is not what the tool declares", detail: err.Error()}
 	}
 	if n := size(v); n > g.cfg.Limits.Result {
 		return value.Value{}, &failure{code: codeResult, text: "the result is too large", detail: fmt.Sprintf("result: got %d bytes, want at most %d", n, g.cfg.Limits.Result)}

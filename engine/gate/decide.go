@@ -234,7 +234,7 @@ func (g *Gate) oblige(ctx context.Context, x *crossing, r *policies.Request, d *
 	if len(approved) > 0 && x.binding() != x.bound { // policies that changed meanwhile would send what nobody has seen
 		clear(approved)
 	}
-	if costs := charges(v.limits, r, x.bits); len(costs) > 0 {
+	if costs := charges(v.limits, r, g.root(), x.bits); len(costs) > 0 {
 		v.past, v.outcome = x.history, x.in.Join(x.history)
 		if !past {
 			g.spend(ctx, costs, d, approved)

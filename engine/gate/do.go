@@ -75,7 +75,11 @@ func (g *Gate) decideAll(ctx context.Context, calls []eval.Call, todo []int, res
 				break
 			}
 		}
-		a, res := g.cross(ctx, calls[i])
+		var a *act
+		var res eval.Result
+		if res.Err = g.overCalls(calls[i]); res.Err == nil {
+			a, res = g.cross(ctx, calls[i])
+		}
 		results[i] = res
 		if a != nil {
 			a.i = i
@@ -91,7 +95,7 @@ func (g *Gate) decideAll(ctx context.Context, calls []eval.Call, todo []int, res
 	for _, a := range acts {
 		e, ok := g.next(a.id)
 		a.past = ok && e.Type == journal.CallStart
-		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.tool.Name, Key: a.key, Widened: a.tool.Widens})
+		g.later(journal.CallStart, a.id, a.started(0))
 	}
 	if err := g.flush(ctx, len(acts) > 0); err != nil {
 		for _, i := range append(todo, rest...) {
@@ -284,6 +288,16 @@ func (g *Gate) changed() bool {
 	out := g.forget || revision != g.revision
 	g.forget, g.revision = false, revision
 	return out
+}
+
+// started is the event that says that a call begins.
+func (a *act) started(try int) journal.CallStarted {
+	s := journal.CallStarted{Tool: a.tool.Name, Key: a.key, Try: try, Widened: a.tool.Widens}
+	if a.tool.Agent {
+		run, _, _ := strings.Cut(a.key, "/")
+		s.Run = journal.Beneath(run, a.id)
+	}
+	return s
 }
 
 // act is a call that was decided and is to be executed.

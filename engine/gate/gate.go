@@ -109,6 +109,14 @@ type Config struct {
 	// Kept is what earlier runs of the session left; nil: there were none.
 	Kept *Kept
 
+	// Beneath are the tools of agents that the session's tools run: programs cannot call them, policies know of them.
+	Beneath []*builtins.Tool
+
+	// Within is the call that the session is a part of; nil: none.
+	Within *builtins.Caller
+
+	Left Left // to agents that the session's tools run; the zero Left: nothing
+
 	Limits Limits
 }
 
@@ -123,6 +131,7 @@ type Limits struct {
 // decisions are made one at a time.
 type Gate struct {
 	cfg    Config
+	agents chan struct{} // held while a tool runs an agent
 	shapes map[string]*shape
 	known  map[string]bool // not granted
 
@@ -144,6 +153,9 @@ type Gate struct {
 	marks    []string       // sorted; replaced when it changes
 	kept     []string       // the marks of the session, sorted
 	history  label.Label
+	before   map[string]int // calls before the session began
+	made     int            // calls of programs, but for pure builtins
+	beneath  beneath
 	counts   Counts
 	waiting  []Question
 	answer   *value.Value
@@ -206,7 +218,7 @@ func New(cfg Config) (*Gate, error) {
 		cfg.Limits.Show = 16 << 10
 	}
 	g := &Gate{
-		cfg: cfg, shapes: map[string]*shape{}, known: map[string]bool{}, meter: max(cfg.Meter, 0), now: cfg.Clock(),
+		cfg: cfg, agents: make(chan struct{}, 1), shapes: map[string]*shape{}, known: map[string]bool{}, meter: max(cfg.Meter, 0), now: cfg.Clock(),
 		base: label.Bottom(), shown: label.Bottom(), history: label.Bottom(), ending: label.Bottom(),
 		done: map[string]int{}, revision: cmp.Or(cfg.Revision, cfg.PDP.Revision()), origins: map[label.Source]label.Trust{},
 		counts: Counts{Builtins: map[string]int64{}},
@@ -226,7 +238,6 @@ func New(cfg Config) (*Gate, error) {
 	for _, name := range cfg.Known {
 		g.known[name] = true
 	}
-	effects := map[string]bool{}
 	for _, t := range cfg.Tools.All() {
 		s, err := newShape(t)
 		if err != nil {
@@ -234,19 +245,12 @@ func New(cfg Config) (*Gate, error) {
 		}
 		g.shapes[t.Name] = s
 		g.done[t.Name] = 0
-		for _, e := range s.effects {
-			effects[e] = true
-		}
 	}
-	if g.cfg.Agent.Tools == nil {
-		g.cfg.Agent.Tools = cfg.Tools.Names()
-	}
-	if g.cfg.Agent.Effects == nil {
-		g.cfg.Agent.Effects = slices.Sorted(maps.Keys(effects))
-	}
+	g.cfg.Agent = agentOf(cfg.Agent, cfg.Tools.All(), cfg.Beneath)
 	for _, name := range g.cfg.Agent.Tools { // those of sub-agents too
 		g.done[name] += 0
 	}
+	g.within(cfg.Within)
 	return g, nil
 }
 
@@ -257,7 +261,7 @@ func (g *Gate) SetTurn(turn int, program, context label.Label) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.turn, g.program, g.base = turn, program, context.Join(program)
-	g.now, g.observed, g.tier = g.cfg.Clock(), 0, TierNone
+	g.now, g.observed, g.tier, g.beneath.turn = g.cfg.Clock(), 0, TierNone, 0
 }
 
 // SetTime says when the turn began, as far as tools are concerned.

@@ -53,14 +53,14 @@ func (g *Gate) reserve(ctx context.Context, charges []charge, forced func(charge
 	return over, err
 }
 
-// charges works out what a call costs under each limit.
-func charges(limits []limit, r *policies.Request, bits int) []charge {
+// charges works out what a call costs under each limit. Runs beneath one another have one account, that of the one at the top.
+func charges(limits []limit, r *policies.Request, root string, bits int) []charge {
 	var out []charge
 	for _, l := range limits {
 		c := charge{l, l.policy + "\x00" + l.id, l.cost}
 		for _, p := range l.per {
 			c.account += "\x00" + p + "=" + map[string]string{
-				"agent": r.Agent.Name, "principal": r.Principal.Sub, "run": r.Session.Run, "session": r.Session.ID, "tool": r.Call.Tool,
+				"agent": r.Agent.Name, "principal": r.Principal.Sub, "run": root, "session": r.Session.ID, "tool": r.Call.Tool,
 			}[p]
 		}
 		switch l.unit {

@@ -407,7 +407,7 @@ func TestPlainFieldsOfOtherGoTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := charges(d.limits, &policies.Request{Agent: policies.Agent{Name: "a"}, Call: policies.Call{Tool: "t"}}, 0)
+	c := charges(d.limits, &policies.Request{Agent: policies.Agent{Name: "a"}, Call: policies.Call{Tool: "t"}}, "run", 0)
 	if len(c) != 1 || c[0].amount != 2 || c[0].max != 3 || c[0].account != "p\x00o\x00agent=a\x00tool=t" {
 		t.Errorf("charges %+v", c)
 	}

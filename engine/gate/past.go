@@ -180,6 +180,11 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 	fail := func(err error) (eval.Result, bool) {
 		return eval.Result{Err: g.stopped(a.crossing, codeJournal, g.lost(err)).refusal}, true
 	}
+	if a.tool.Over != nil && g.cfg.Journal.Looking() {
+		in := a.invocation()
+		in.Enter = func() builtins.Caller { return a.caller(g) }
+		a.tool.Over(ctx, in)
+	}
 	for try := 2; ; try++ {
 		e, ok := g.next(a.id)
 		if ok && e.Type == journal.CallResult {
@@ -190,6 +195,7 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 			if ended.Spent != nil && g.cfg.Spent != nil {
 				g.cfg.Spent(a.tool.Name, *ended.Spent)
 			}
+			g.left(underOf(ended.Under))
 			return g.ended(ctx, a, ended)
 		}
 		if !repeatable(a.tool) {
@@ -213,7 +219,7 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 				return g.interrupted(ctx, a, "it had begun when the process ended, whether it had its effect is not known, and by now the policies do not allow it")
 			}
 		}
-		g.later(journal.CallStart, a.id, journal.CallStarted{Tool: a.tool.Name, Key: a.key, Try: try, Widened: a.tool.Widens})
+		g.later(journal.CallStart, a.id, a.started(try))
 		if err := g.flush(ctx, true); err != nil {
 			return fail(err)
 		}
@@ -263,7 +269,7 @@ func (g *Gate) ended(ctx context.Context, a *act, ended journal.CallEnded) (eval
 // failure is what a program is told of a call that failed.
 func (a *act) failure(ended journal.CallEnded) *eval.CallError {
 	return &eval.CallError{
-		Code: ended.Code, Text: a.tool.Name + ": " + cmp.Or(ended.Told, ended.Text), Label: ended.Label, Final: ended.Code == codeCancelled,
+		Code: ended.Code, Text: a.tool.Name + ": " + cmp.Or(ended.Told, ended.Text), Label: ended.Label, Final: ended.Code == codeCancelled, Ends: ended.Ends,
 	}
 }
 

@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"callgate/engine/label"
@@ -25,6 +27,7 @@ type RunStarted struct {
 	Schemas map[string]string `json:"schemas,omitempty"` // per tool, a digest of all that is declared of it
 	Context *label.Label      `json:"context,omitempty"` // of what the session's model was shown before its first program
 	From    *Origin           `json:"from,omitempty"`    // nil: the agent was not loaded from files
+	Parent  *Parent           `json:"parent,omitempty"`  // nil: nobody's
 
 	Continues *Continued `json:"continues,omitempty"` // nil: the session begins with this run
 }
@@ -37,6 +40,33 @@ type Continued struct {
 	Turns   int      `json:"turns"`             // programs that the session had run
 	Marks   []string `json:"marks,omitempty"`   // that it had been left by policies
 	Changed []string `json:"changed,omitempty"` // what is not as it was when that run began, in words
+}
+
+// Parent is the call that a run is a part of, which ran an agent.
+type Parent struct {
+	Run  string `json:"run"`
+	Call string `json:"call"`
+	Root string `json:"root"` // the run at the top
+}
+
+// Beneath is the id of the run of the agent that a call of a run runs: the same each time.
+func Beneath(run, call string) string {
+	id := run + "." + call
+	if checkID(id) == nil {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "agent-" + hex.EncodeToString(sum[:20])
+}
+
+// Under is what a run used that a call began, those beneath it included.
+type Under struct {
+	Counts  map[string]int `json:"counts,omitempty"` // calls of tools
+	Marks   []string       `json:"marks,omitempty"`
+	History label.Label    `json:"history"` // of those calls
+	Steps   int64          `json:"steps"`
+	Calls   int            `json:"calls"`
+	Bits    int            `json:"bits"` // of the meter
 }
 
 // Origin is where the files of a run's agent are: absolute paths.
@@ -134,6 +164,7 @@ type PoliciesReloaded struct {
 type CallStarted struct {
 	Tool string `json:"tool"`
 	Key  string `json:"key"`           // idempotency key
+	Run  string `json:"run,omitempty"` // of the agent that the tool runs; see [Beneath]
 	Try  int    `json:"try,omitempty"` // from 2, if it was begun before and nothing is known of what came of it; else 0
 
 	// Widened is what a process that the tool starts may do beyond computing.
@@ -150,6 +181,8 @@ type CallEnded struct {
 	Label    label.Label   `json:"label"`           // of the outcome
 	Duration time.Duration `json:"duration"`
 	Spent    *Spent        `json:"spent,omitempty"` // by models that the tool asked
+	Under    *Under        `json:"under,omitempty"` // by the agent that the tool ran
+	Ends     bool          `json:"ends,omitempty"`  // the error ends the program: it depends on more than the call
 }
 
 // ApprovalGiven is a person's answer to one ask, or that it waits for one.

@@ -130,11 +130,12 @@ func writeCallError(e *encoder, c *eval.CallError) {
 	e.label(c.Label)
 	e.bool(c.Deny)
 	e.bool(c.Final)
+	e.bool(c.Ends)
 	e.bool(c.Wait)
 }
 
 func readCallError(d *decoder) *eval.CallError {
-	return &eval.CallError{Code: d.text(), Text: d.text(), Hint: d.text(), Label: d.label(), Deny: d.bool(), Final: d.bool(), Wait: d.bool()}
+	return &eval.CallError{Code: d.text(), Text: d.text(), Hint: d.text(), Label: d.label(), Deny: d.bool(), Final: d.bool(), Ends: d.bool(), Wait: d.bool()}
 }
 
 func writeResult(e *encoder, r *eval.Result) {

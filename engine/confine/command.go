@@ -86,8 +86,8 @@ type Command struct {
 	Path    string   // of what is executed, which the profile must have among what can be read
 	Args    []string // without argument 0, which is Path
 	Dir     string   // where it begins, which it must be able to see; "": /tmp
-	Stdin   []byte
-	Output  int // the most bytes of its standard output, and of its errors; 0: 1 MiB
+	Stdin   []byte   // that Run gives it
+	Output  int      // the most bytes of its standard output, and of its errors, that Run takes; 0: 1 MiB
 	Profile Profile
 
 	// Launcher is the executable that confines itself and then becomes the command; "": that of [Executable].
@@ -98,7 +98,7 @@ type Command struct {
 type Finished struct {
 	Code     int // exit status; -1: it was killed
 	How      string
-	Out, Err []byte
+	Out, Err []byte      // of Run
 	Achieved []Mechanism // what confined it
 }
 

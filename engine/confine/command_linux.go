@@ -26,9 +26,48 @@ import (
 // patience is how long a launcher may take until it is a command.
 const patience = 60 * time.Second
 
-// Run runs the command and returns when nothing is left of it. Nothing is executed unless it is confined: the error is then a [*MissingError].
-// Others are those of what is wrong with the command, a [*NotStartedError], a [*TooMuchError], and that of ctx, with whose end the command is killed.
+// Run runs the command on its Stdin and returns when nothing is left of it. Errors are those of [Command.Start], a [*TooMuchError], and that of
+// ctx, with whose end the command is killed.
 func (c *Command) Run(ctx context.Context) (*Finished, error) {
+	most := c.Output
+	if most <= 0 {
+		most = 1 << 20
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out, errs := &bounded{most: most, over: cancel}, &bounded{most: most, over: cancel}
+	running, err := c.begin(ctx, bytes.NewReader(c.Stdin), out, errs)
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, running.Kill)()
+	done := running.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
+	done.Out, done.Err = out.b, errs.b
+	return done, nil
+}
+
+// Start starts the command with standard files, nil for none, for one that is spoken to, and returns when it has begun. It lives until it ends or is killed, or this process
+// ends; ctx bounds the start alone. Nothing is executed unless it is confined: the error is then a [*MissingError].
+// Others are those of what is wrong with the command, and a [*NotStartedError].
+func (c *Command) Start(ctx context.Context, in, out, errs *os.File) (*Running, error) {
+	var r io.Reader
+	var w [2]io.Writer
+	if in != nil {
+		r = in
+	}
+	for i, f := range []*os.File{out, errs} {
+		if f != nil {
+			w[i] = f
+		}
+	}
+	return c.begin(ctx, r, w[0], w[1])
+}
+
+// begin is Start with what is read and written by this process, which must never wait.
+func (c *Command) begin(ctx context.Context, in io.Reader, out, errs io.Writer) (*Running, error) {
 	if err := c.Profile.check(); err != nil {
 		return nil, err
 	}
@@ -39,37 +78,39 @@ func (c *Command) Run(ctx context.Context) (*Finished, error) {
 			return nil, err
 		}
 	}
-	most := c.Output
-	if most <= 0 {
-		most = 1 << 20
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	out, errs := &bounded{most: most, over: cancel}, &bounded{most: most, over: cancel}
 	var without []Mechanism
 	if c.Profile.Network {
 		without = append(without, Network)
 	}
 	child, err := Start(Options{
-		Path: launcher, Name: Name, Budget: c.Profile.Budget, Without: without, becomes: true,
-		in: bytes.NewReader(c.Stdin), out: out, errs: errs,
+		Path: launcher, Name: Name, Budget: c.Profile.Budget, Without: without, becomes: true, in: in, out: out, errs: errs,
 	})
 	if err != nil {
 		return nil, c.missing(err)
 	}
-	defer child.Kill()
-	defer context.AfterFunc(ctx, child.Kill)()
+	stop := context.AfterFunc(ctx, child.Kill)
 	achieved, err := c.launch(child)
-	if err == nil {
-		<-child.done
+	if !stop() || err != nil {
+		child.Kill()
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		return nil, cause
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &Finished{Code: child.state.ExitCode(), How: child.how, Out: out.b, Err: errs.b, Achieved: achieved}, nil
+	return &Running{child, achieved}, nil
+}
+
+// Running is a command that has begun. Its methods may be called at any time, by any goroutine.
+type Running struct {
+	child    *Child
+	achieved []Mechanism
+}
+
+// Kill ends the command and all that it started, and returns when nothing is left of them.
+func (r *Running) Kill() { r.child.Kill() }
+
+// Wait returns what came of the command, what it wrote aside, when it has ended.
+func (r *Running) Wait() *Finished {
+	<-r.child.done
+	r.child.Kill()
+	return &Finished{Code: r.child.state.ExitCode(), How: r.child.how, Achieved: r.achieved}
 }
 
 // missing turns the error of a kernel that gives no namespaces into one that says so.

@@ -3,6 +3,7 @@
 package confine
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,15 @@ func beCommanded() {
 		n, err := io.Copy(os.Stdout, os.Stdin)
 		fmt.Fprintf(os.Stderr, "%d %s %s", n, os.Getenv("COLOUR"), strings.Join(os.Environ(), " "))
 		say(err)
+	case "echo":
+		in := bufio.NewReader(os.Stdin)
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				os.Exit(5)
+			}
+			fmt.Print("heard ", line)
+		}
 	case "flood":
 		for {
 			fmt.Println(strings.Repeat("x", 1000))
@@ -250,6 +260,52 @@ func TestACommandsFilesAndEnd(t *testing.T) {
 		if to, _ := os.Readlink(f); to == self && strings.HasSuffix(string(b), "\x00wait\x00\x00") {
 			t.Errorf("process %s is left", f)
 		}
+	}
+}
+
+// TestACommandThatIsSpokenTo talks to one, and ends it.
+func TestACommandThatIsSpokenTo(t *testing.T) {
+	run(t, command(t, "caps")) // or skip
+	for _, test := range []struct {
+		name string
+		end  func(*Running, io.Closer)
+		want string
+	}{
+		{"closed", func(_ *Running, in io.Closer) { in.Close() }, "exit status 5"},
+		{"killed", func(r *Running, _ io.Closer) { r.Kill() }, "signal: killed"},
+	} {
+		theirs, in, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, out, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := command(t, "echo").Start(t.Context(), theirs, out, nil)
+		theirs.Close()
+		out.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(from)
+		for _, word := range []string{"one", "two"} {
+			fmt.Fprintln(in, word)
+			if got, err := lines.ReadString('\n'); got != "heard "+word+"\n" {
+				t.Errorf("%s: got %q, %v", test.name, got, err)
+			}
+		}
+		test.end(r, in)
+		if done := r.Wait(); done.How != test.want || !slices.Contains(done.Achieved, Seccomp) {
+			t.Errorf("%s: ended with %s, %v", test.name, done.How, done.Achieved)
+		}
+		in.Close()
+		from.Close()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := command(t, "echo").Start(ctx, nil, nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("when it is cancelled before: got %v", err)
 	}
 }
 

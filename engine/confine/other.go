@@ -44,6 +44,21 @@ func (*Command) Run(context.Context) (*Finished, error) {
 	return nil, err
 }
 
+// Start returns an error: this system cannot confine a process.
+func (*Command) Start(_ context.Context, in, out, errs *os.File) (*Running, error) {
+	_, err := Start(Options{})
+	return nil, err
+}
+
+// Running is a command that has begun. There are none here.
+type Running struct{}
+
+// Kill does nothing.
+func (*Running) Kill() {}
+
+// Wait returns nothing.
+func (*Running) Wait() *Finished { return &Finished{} }
+
 // Become returns an error: this system cannot confine a process.
 func Become([]string) error {
 	_, err := Start(Options{})

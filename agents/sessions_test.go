@@ -32,7 +32,7 @@ func clerkFiles() map[string]string {
 }
 
 // open builds the agent of files over a store.
-func open(t *testing.T, dir string, files map[string]string, store journal.Store) *Agent {
+func open(t testing.TB, dir string, files map[string]string, store journal.Store) *Agent {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
@@ -44,7 +44,7 @@ func open(t *testing.T, dir string, files map[string]string, store journal.Store
 		}
 	}
 	p, problems := spec.Load(dir, "")
-	a, more := Build(t.Context(), p, Options{Store: store})
+	a, more := Build(context.Background(), p, Options{Store: store})
 	if problems = append(problems, more...); spec.Fatal(problems) {
 		t.Fatal(problems)
 	}

@@ -125,7 +125,7 @@ func looked(ctx context.Context, store journal.Store, pick *filter, runs []journ
 		if err != nil {
 			return outcome{err: err}
 		}
-		calls, ok, err := pick.events(events)
+		calls, ok, err := pick.events(journal.Current(events, false))
 		return outcome{calls, ok, err}
 	}
 	ctx, stop := context.WithCancel(ctx)

@@ -244,7 +244,7 @@ func (c *command) watch(asJSON bool, o console.Options, progress *console.Progre
 func (c *command) timelineOptions(path, state string, host *spec.Host) console.Options {
 	o := console.Options{Look: console.LookOf(c.stdout, c.getenv), MayRead: c.mayRead(host)}
 	if state == "" {
-		o.Next = func(_, status string) string {
+		o.Next = func(_, status string, _ bool) string {
 			if status == journal.StatusCancelled {
 				return "callgate run " + word(path) + ", from its beginning; --state DIR keeps what was done"
 			}
@@ -252,11 +252,15 @@ func (c *command) timelineOptions(path, state string, host *spec.Host) console.O
 		}
 		return o
 	}
-	o.Next = func(run, status string) string {
+	o.Next = func(run, status string, interrupted bool) string {
 		if status == journal.StatusCancelled {
 			return "callgate runs resume " + run + " --state " + word(state)
 		}
-		return "callgate runs resume " + run + " --state " + word(state) + " --approve ask, at a terminal, or --approve all; callgate approvals list --state " +
+		how := " --approve ask, at a terminal, or --approve all"
+		if interrupted { // whether it is made again somebody in particular says
+			how = " --approve ask, at a terminal"
+		}
+		return "callgate runs resume " + run + " --state " + word(state) + how + "; callgate approvals list --state " +
 			word(state) + ", for others to answer"
 	}
 	o.Show = func(run string) string { return "callgate runs show " + run + " --state " + word(state) }

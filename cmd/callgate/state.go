@@ -73,6 +73,7 @@ func (c *command) openState(dir string, host *spec.Host) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.emptied(s.journal())
 	if s.store, err = journal.Open(s.journal()); err != nil {
 		if !s.kept {
 			err = errors.Join(err, os.RemoveAll(s.dir))
@@ -129,12 +130,24 @@ func (c *command) past(dir string) (*journal.SQLite, string, error) {
 	if err != nil {
 		return nil, dir, err
 	}
+	c.emptied(file)
 	store, err := journal.Open(file)
 	if err != nil {
 		return nil, dir, err
 	}
 	store.Use(keys)
 	return store, dir, nil
+}
+
+// emptied says that a journal is empty which held runs: its key was made with the first of them.
+func (c *command) emptied(file string) {
+	info, err := os.Stat(file)
+	if err != nil || info.Size() > 0 {
+		return
+	}
+	if info, err = os.Stat(file + ".key"); err == nil && info.Size() > 0 {
+		c.say(file + ": is empty, and the key beside it is of a journal that was not: the runs that it held are gone\nhint: put the file back from a copy, or take the key away too")
+	}
 }
 
 // stateFolder is the one that nobody has named on the command line: that of callgate.yaml here or above, or the user's.

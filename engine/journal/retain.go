@@ -181,7 +181,16 @@ func (s *SQLite) Import(ctx context.Context, events []Event) error {
 	}
 	err := s.take(ctx, &appending{events: events, imported: true, sync: true})
 	if errors.Is(err, ErrConflict) {
-		return fmt.Errorf("journal: %s: run %s is there already: %w", s.path, events[0].Run, ErrConflict)
+		return &thereError{s.path, events[0].Run}
 	}
 	return err
 }
+
+// thereError is the [ErrConflict] of a run that is imported where it is.
+type thereError struct{ file, run string }
+
+func (e *thereError) Error() string {
+	return fmt.Sprintf("journal: %s: run %s is there already: it is not imported again", e.file, e.run)
+}
+
+func (e *thereError) Is(target error) bool { return target == ErrConflict }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"callgate/engine/gate"
 	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/engine/value"
@@ -48,7 +49,7 @@ func (t *Timeline) decided(e journal.Event, d journal.DecisionMade) {
 		t.reasons(d)
 		t.w, t.refused = w, text.String()
 		t.print(t.refused)
-		t.stops = append(t.stops, stop{e.Call, t.line(d.Tool, maxName), t.some(d.Decision.Reasons), t.why(d)})
+		t.stops = append(t.stops, stop{call: e.Call, tool: t.line(d.Tool, maxName), rules: t.some(d.Decision.Reasons), why: t.why(d)})
 	}
 }
 
@@ -420,10 +421,12 @@ func (t *Timeline) approved(e journal.Event, a journal.ApprovalGiven) {
 	switch a.Verdict {
 	case "refused":
 		tone = bad
-		t.stops = append(t.stops, stop{e.Call, t.line(d.Tool, maxName), ask, "refused" + by})
+		t.stops = append(t.stops, stop{call: e.Call, tool: t.line(d.Tool, maxName), rules: ask, why: "refused" + by})
 	case "waiting":
 		tone = wait
-		t.waiting = append(t.waiting, stop{e.Call, t.line(d.Tool, maxName), ask, cmp.Or(t.line(a.Reason, maxText), "nobody answered")})
+		t.waiting = append(t.waiting, stop{
+			call: e.Call, tool: t.line(d.Tool, maxName), rules: ask, why: cmp.Or(t.line(a.Reason, maxText), "nobody answered"), interrupted: a.Ask == gate.AskInterrupted,
+		})
 	}
 	t.entry(e.Call, tone, t.line(a.Verdict, wordWidth-1), ask+by, "")
 }

@@ -34,8 +34,9 @@ type Options struct {
 	// Since says, by call, since when it waited for the answers that are among the events, if that is not among them.
 	Since map[string]time.Time
 
-	// Next says, for a run that ended in a status with which it goes on, what to type for that; nil says nothing.
-	Next func(run, status string) string
+	// Next says, for a run that ended in a status with which it goes on, what to type for that; interrupted, if what it waits for is whether a call is
+	// made again. nil says nothing.
+	Next func(run, status string, interrupted bool) string
 
 	// Show says, at the end of a run, what to type in order to see it again; nil says nothing.
 	Show func(run string) string
@@ -72,7 +73,10 @@ type shown struct {
 }
 
 // stop is a call that did not go on, for the summary.
-type stop struct{ call, tool, rules, why string }
+type stop struct {
+	call, tool, rules, why string
+	interrupted            bool // the call had begun when the process ended
+}
 
 // NewTimeline returns a timeline that writes to w.
 func NewTimeline(w io.Writer, o Options) *Timeline {
@@ -409,7 +413,7 @@ func (t *Timeline) observed(e journal.Event, o journal.Observed) {
 		if words := t.least(o.Label); words != "" {
 			why = t.cameFrom(words)
 		}
-		t.lowered = append(t.lowered, stop{e.Call, "to " + t.label(o.Context), "by " + name, why})
+		t.lowered = append(t.lowered, stop{call: e.Call, tool: "to " + t.label(o.Context), rules: "by " + name, why: why})
 	}
 	text := t.hidden(o.Label)
 	if t.may(o.Label) {

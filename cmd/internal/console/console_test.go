@@ -198,7 +198,7 @@ func TestGolden(t *testing.T) {
 		{"attack", Options{}, attack},
 		{"attack_terminal", Options{Look: Look{Color: true, Wide: true}}, attack},
 		{"approved", Options{Show: func(run string) string { return "callgate runs show " + run }}, run(t, gate.ApproveAll{By: "--approve all"}, engine.Done, asks)},
-		{"waiting", Options{Next: func(run, _ string) string { return "callgate runs resume " + run + " --approve ask" }}, run(t, nil, engine.Waiting, asks)},
+		{"waiting", Options{Next: func(run, _ string, _ bool) string { return "callgate runs resume " + run + " --approve ask" }}, run(t, nil, engine.Waiting, asks)},
 		{"killed", Options{}, cutAfter(t, attack, journal.CallStart)},
 		{"redacted", Options{}, redacted(attack)},
 	} {

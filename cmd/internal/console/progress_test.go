@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callgate/engine/gate"
 	"callgate/engine/journal"
 )
 
@@ -110,5 +111,23 @@ func TestNoProgress(t *testing.T) {
 	var b bytes.Buffer
 	if fmt.Fprint(p.Over(&b), "x"); b.String() != "x" {
 		t.Errorf("got %q", b.String())
+	}
+}
+
+// What a person must say about a call that was interrupted, nobody says for them.
+func TestHowToGoOnAfterAnInterruptedCall(t *testing.T) {
+	for _, ask := range []string{"notes.replace", gate.AskInterrupted} {
+		var b bytes.Buffer
+		var got []bool
+		tl := NewTimeline(&b, Options{Next: func(_, _ string, interrupted bool) string {
+			got = append(got, interrupted)
+			return "go on"
+		}})
+		tl.Event(happening(t, journal.RunStart, "", journal.RunStarted{}))
+		tl.Event(happening(t, journal.Approved, "1.1", journal.ApprovalGiven{Ask: ask, Verdict: journal.StatusWaiting}))
+		tl.Event(happening(t, journal.RunEnd, "", journal.RunEnded{Status: journal.StatusWaiting}))
+		if err := tl.Close(); err != nil || len(got) != 1 || got[0] != (ask == gate.AskInterrupted) {
+			t.Errorf("%s: got %v, %v", ask, got, err)
+		}
 	}
 }

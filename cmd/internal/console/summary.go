@@ -56,7 +56,8 @@ func (t *Timeline) runEnded(e journal.Event, r journal.RunEnded) {
 		t.head(strong, "answer", text)
 	}
 	if r.GoesOn() && t.opts.Next != nil {
-		t.head(strong, "go on", t.line(t.opts.Next(e.Run, r.Status), 0))
+		interrupted := slices.ContainsFunc(t.waiting, func(s stop) bool { return s.interrupted })
+		t.head(strong, "go on", t.line(t.opts.Next(e.Run, r.Status, interrupted), 0))
 	}
 	if t.opts.Show != nil {
 		t.head(strong, "again", t.line(t.opts.Show(e.Run), 0))

@@ -2,6 +2,7 @@ package eval
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 )
 
@@ -67,6 +68,39 @@ func wideTexts() (exprs, stmts []string) {
 			stmts = append(stmts, "v1, v2 = $"+pair.kind+"\nq0 = v1 "+op+" v2")
 		}
 	}
+	// A change of what is labelled already, of one of two, and of what a loop runs over.
+	for made, changes := range map[string]string{
+		"[1, 2]":                                    "v1[0] = 3|v1[:1] = [3]|v1.append(3)|v1.extend([3])|v1.insert(0, 3)|v1.pop()|v1.remove(1)|v1.reverse()|v1.sort()|v1.clear()|v1 += [3]|del v1[0]|del v1[:1]|v1[0] += 1|heapq.heappush(v1, 0)|heapq.heappop(v1)|heapq.heapify(v1)",
+		"{1: 2, 3: 4}":                              "v1[1] = 3|v1[5] = 6|v1.pop(1)|v1.popitem()|v1.setdefault(7, 8)|v1.update({7: 8})|v1.update([(7, 8)])|v1.update(a = 1)|v1 \\= {7: 8}|v1.clear()|del v1[1]|v1[1] += 1",
+		"{1, 2}":                                    "v1.add(3)|v1.remove(1)|v1.discard(1)|v1.pop()|v1.clear()|v1.update([3])|v1.difference_update([1])",
+		"collections.deque([1, 2])":                 "v1.append(3)|v1.appendleft(3)|v1.pop()|v1.popleft()|v1.extend([3])|v1.extendleft([3])|v1.rotate()|v1.insert(0, 3)|v1.remove(1)|v1.reverse()|v1.clear()|v1[0] = 4",
+		"collections.Counter([1, 1, 2])":            "v1[1] += 1|v1.update([1])|v1.subtract([1])|v1.update({1: 2})|v1.update(a = 1)|v1.pop(1)|del v1[1]",
+		"collections.defaultdict(int, {1: 2})":      "v1[5]|v1[5] += 1|v1[1] = 3|v1.pop(1)|v1[1]",
+		"collections.OrderedDict([(1, 2), (3, 4)])": "v1.popitem()|v1.move_to_end(1)|v1.move_to_end(1, False)|v1.popitem(False)|del v1[1]",
+	} {
+		for change := range strings.SplitSeq(changes, "|") {
+			change = strings.ReplaceAll(change, "\\", "|")
+			more := "v1[5] = 6"
+			switch made[0] {
+			case '[':
+				more = "v1.append(5)"
+			case '{':
+				if !strings.Contains(made, ":") {
+					more = "v1.add(5)"
+				}
+			case 'c':
+				if strings.Contains(made, "deque") {
+					more = "v1.append(5)"
+				}
+			}
+			stmts = append(stmts,
+				"v1 = "+made+"\nif $bool: "+more+"\n"+change+"\nq0 = len(v1)",
+				"v3 = "+made+"\nv4 = "+made+"\nv1 = v3 if $bool else v4\n"+change+"\nq0 = len(v3)",
+				"v3 = "+made+"\nv1 = v3 if $bool else "+made+"\nfor v9 in v3: "+change,
+				"v3 = "+made+"\nv1 = v3 if $bool else $any\n"+change)
+		}
+	}
+	slices.Sort(stmts)
 	stmts = append(stmts, "v1, v2 = $indexed\nq0 = v1[v2]", "v1, v2 = $indexed\nq0 = v1[v2:]", "v1, v2 = $indexed\ndel v1[v2]", "v1, v2 = $indexed\nv1[v2] = 3", "v1, v2 = $indexed\nv1[v2] += 1")
 	for kind := range strings.FieldsSeq("list tuple str bytes range deque nt strs lists") {
 		exprs = append(exprs, "$"+kind+"[$nat]", "$"+kind+"[$int]", "$"+kind+"[$nat:]", "$"+kind+"[:$int]", "$"+kind+"[$nat:$nat]", "$"+kind+"[::$int]", "$"+kind+"[$int:$int:$int]", "$"+kind+"[$any]")

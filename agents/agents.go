@@ -143,9 +143,13 @@ func (a *Agent) engine(purse *wallet) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	provider := ""
+	if m, ok := a.model.(*model.Remote); ok { // one that plays a recording shows nothing to anybody
+		provider = m.Provider()
+	}
 	return engine.New(engine.Config{
-		Isolation: isolation,
-		Agent:     a.Spec.Meta.Name, Digest: a.Spec.Digest, Mode: a.Spec.Mode, Principal: a.principal, From: a.opts.From,
+		Isolation: isolation, Provider: provider,
+		Agent: a.Spec.Meta.Name, Digest: a.Spec.Digest, Mode: a.Spec.Mode, Principal: a.principal, From: a.opts.From,
 		Tools: a.tools, Beneath: a.under(), Known: a.known, PDP: a.decider(), Store: purse.journal(a.opts.Store), Approver: a.opts.Approver, Clock: a.opts.Clock,
 		Limits: Limits(a.Spec.Limits), Meter: Meter(a.Spec), Reveal: a.Spec.Observe == "reveal" || a.Spec.Observe == "policy",
 		Watch: a.opts.Watch, Spent: purse.again,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,9 @@ import (
 	"callgate/engine/journal"
 	"callgate/spec"
 )
+
+// shownTo is what tells of an observation to whom it was made, and what follows from that.
+var shownTo = regexp.MustCompile(`,\{"name":"provider","value":\{"value":"(openai|anthropic)","labels":[^}]*\}\],"nodes":\[0\]\}\}|"binding":"[^"]*"`)
 
 // A run with a server's model is played again by what was recorded of it: the same calls, labels, costs and answer.
 func TestARunIsRecordedAndPlayed(t *testing.T) {
@@ -27,7 +31,8 @@ func TestARunIsRecordedAndPlayed(t *testing.T) {
 				events := func(out *[]string) func(journal.Event) {
 					return func(e journal.Event) {
 						if e.Type != journal.RunStart && e.Type != journal.ProgramEnd {
-							text := strings.NewReplacer(`"provider":"`+provider+`"`, "", `"model":"test-model"`, "", `"provider":"recorded"`, "", fmt.Sprintf(`"model":%q`, path), "").Replace(string(e.Payload))
+							text := shownTo.ReplaceAllString(string(e.Payload), "")
+							text = strings.NewReplacer(`"provider":"`+provider+`"`, "", `"model":"test-model"`, "", `"provider":"recorded"`, "", fmt.Sprintf(`"model":%q`, path), "").Replace(text)
 							*out = append(*out, fmt.Sprintln(e.Type, e.Call, text))
 						}
 					}

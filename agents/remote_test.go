@@ -129,3 +129,28 @@ func TestARunWithoutItsKey(t *testing.T) {
 		t.Errorf("a tool's model: got %v", err)
 	}
 }
+
+// Whoever runs the model is an audience: policies say what it is shown.
+func TestWhatAProviderIsShown(t *testing.T) {
+	for provider, want := range map[string]string{"openai": "hidden", "anthropic": "printed: 4711"} {
+		s := modeltest.Serve(t, modeltest.Turns(modeltest.Fenced("print(4711)"), modeltest.Fenced("done(1)")))
+		t.Setenv("TEST_KEY", modeltest.Key)
+		dir := folder(t, map[string]string{
+			"callgate.yaml": "apiVersion: callgate/v1\nkind: Host\nspec: {library: [base], policies: [./policies], principal: {sub: ana@corp.example}}\n",
+			"policies/p.yaml": "apiVersion: callgate/v1\nkind: Policy\nmetadata: {name: p}\nspec:\n  match: {kinds: [observe]}\n  cel:\n    rules:\n" +
+				"    - {id: p.not-there, when: \"call.args.provider == 'openai'\", action: deny}\n",
+			"agent.yaml": fmt.Sprintf("apiVersion: callgate/v1\nkind: Agent\nmetadata: {name: served}\nspec:\n  model: {provider: %s, name: m, baseURL: %q, key: {env: TEST_KEY}}\n", provider, s.Config(provider).BaseURL),
+		})
+		p, problems := spec.Load(dir, "")
+		a, wrong := agents.Build(t.Context(), p, agents.Options{})
+		if a == nil {
+			t.Fatal(problems, wrong)
+		}
+		r, err := a.Run(t.Context(), agents.RunOptions{})
+		a.Close()
+		messages := s.Asked()[len(s.Asked())-1].Request.Messages
+		if last := messages[len(messages)-1].Text; err != nil || r.Status != engine.Done || !strings.Contains(last, want) || strings.Contains(last, "4711") != (provider == "anthropic") {
+			t.Errorf("%s: %s, %v, shown %q, want %q", provider, r.Status, err, last, want)
+		}
+	}
+}

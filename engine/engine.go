@@ -41,9 +41,10 @@ type Config struct {
 	Approver gate.Approver // nil: a call that must be approved waits
 	Clock    func() time.Time
 
-	Limits eval.Limits // zero fields: the defaults of eval
-	Meter  int         // bits that endorsements, refusals and descriptions may reveal in a session; 0: none
-	Reveal bool        // values below trust internal may be shown to the model, if policy allows
+	Limits   eval.Limits // zero fields: the defaults of eval
+	Meter    int         // bits that endorsements, refusals and descriptions may reveal in a session; 0: none
+	Provider string      // who runs the model that values are shown to, for policies; see [gate.Config]. "": nobody but the principal
+	Reveal   bool        // values below trust internal may be shown to the model, if policy allows
 
 	Isolation Isolation // where programs run; the zero Isolation is here
 

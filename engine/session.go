@@ -144,6 +144,7 @@ func (e *Engine) session(ctx context.Context, run *journal.Run, b begun) (*Sessi
 		Beneath:   e.cfg.Beneath, Within: b.within, Left: gate.Left{Steps: all.Steps, Calls: all.Calls},
 		Tools: e.cfg.Tools, Known: e.cfg.Known, PDP: e.cfg.PDP, Revision: b.revision, Journal: run, Approver: e.cfg.Approver,
 		Clock: e.cfg.Clock, Meter: b.meter, Typed: s.typed, Reveal: e.cfg.Reveal, CanHave: e.cfg.Isolation.canHave, Kept: kept, Spent: e.cfg.Spent,
+		Provider: e.cfg.Provider,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)

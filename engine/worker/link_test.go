@@ -69,7 +69,16 @@ type pair struct {
 	rests bool // far rests before every turn
 }
 
+// newPair has the worker in a goroutine.
 func newPair(t testing.TB, cfg eval.Config, host func() eval.Host) *pair {
+	t.Helper()
+	return pairIn(t, cfg, host, openPipe)
+}
+
+// openReal makes a session in a process, if tests are to take that long, or else in a goroutine.
+var openReal = openPipe
+
+func pairIn(t testing.TB, cfg eval.Config, host func() eval.Host, open func(testing.TB, Config) (*Session, error)) *pair {
 	t.Helper()
 	p := &pair{t: t}
 	for i := range p.hosts {
@@ -81,7 +90,7 @@ func newPair(t testing.TB, cfg eval.Config, host func() eval.Host) *pair {
 		t.Fatal(err)
 	}
 	cfg.Host = p.hosts[1]
-	if p.far, err = openPipe(t, Config{Config: cfg}); err != nil {
+	if p.far, err = open(t, Config{Config: cfg}); err != nil {
 		t.Fatal(err)
 	}
 	return p

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -46,6 +47,12 @@ var build struct {
 }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if !testing.Short() {
+		openReal = func(t testing.TB, cfg Config) (*Session, error) {
+			return self(t, ProcessOptions{}).Open(t.Context(), cfg)
+		}
+	}
 	code := m.Run()
 	if build.dir != "" {
 		os.RemoveAll(build.dir)

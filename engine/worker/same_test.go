@@ -205,7 +205,12 @@ func TestVectorsInAWorker(t *testing.T) {
 				}
 			}
 			for _, rests := range []bool{false, true} {
-				p := newPair(t, cfg, newWorld)
+				open := openReal
+				if rests {
+					open = openPipe
+				}
+				p := pairIn(t, cfg, newWorld, open)
+				defer p.far.Close()
 				if rests {
 					p.restless(cfg)
 				}
@@ -284,7 +289,8 @@ func TestHostileProgramsInAWorker(t *testing.T) {
 			if strings.Contains(src, "# gen-json: ") {
 				t.Skip("the program is made by the test of package eval")
 			}
-			p := newPair(t, eval.Config{Tools: tools, Inputs: []eval.Input{secret}, Limits: eval.Limits{Steps: 200_000, Memory: 8 << 20}}, newWorld)
+			p := pairIn(t, eval.Config{Tools: tools, Inputs: []eval.Input{secret}, Limits: eval.Limits{Steps: 200_000, Memory: 8 << 20}}, newWorld, openReal)
+			defer p.far.Close()
 			p.turn(filepath.Base(path), src, low)
 			p.turn("after.star", "x = [secret, 2]\nprint(x)", low)
 		})

@@ -73,8 +73,12 @@ the documents by the schemas in the folder schemas, without a network; callgate 
 			return c.init(cmd, dir, f)
 		},
 	}
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
 	fl := cmd.Flags()
 	fl.Var(f.template, "template", "what kind of agent it is")
+	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(f.template.words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	fl.StringVar(&f.name, "name", "", "the agent's `name`; that of the folder if it is one")
 	fl.StringVar(&f.principal, "principal", templatePrincipal, "on whose behalf it runs: a `principal` such as ana@corp.example")
 	fl.BoolVar(&f.json, "json", false, "write what was made as JSON")

@@ -79,6 +79,9 @@ Each line is a turn of one run of the mode repl, which is journalled and shown a
 	policyFlag(cmd, &f.policies)
 	fl.StringVar(&f.state, "state", "", "`folder` that is kept: the journal, the history of what was typed, and what tools write")
 	fl.StringVar(&f.resume, "resume", "", "go on with the session of a `run` that was broken off")
+	_ = cmd.RegisterFlagCompletionFunc("resume", func(cmd *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) { // the flag is there
+		return c.completeRuns(&runsFlags{state: f.state}, 0)(cmd, nil, begun)
+	})
 	f.isolate, f.labels = isolationFlag(cmd), labelsFlag(cmd)
 	fl.BoolVar(&f.json, "json", false, "read lines without a terminal's help, and write the run's events and what came of each line as JSON lines")
 	return cmd

@@ -336,3 +336,50 @@ func TestSessionsAreApart(t *testing.T) {
 		}
 	}
 }
+
+// cancelling is a store that ends a context with an append.
+type cancelling struct {
+	journal.Store
+	left   int
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) Append(ctx context.Context, events []journal.Event, sync bool) error {
+	if c.left--; c.left == 0 {
+		defer c.cancel()
+	}
+	return c.Store.Append(ctx, events, sync)
+}
+
+// Wherever a run is stopped its journal is whole, and it is gone on with to the same end.
+func TestARunIsStoppedAnywhere(t *testing.T) {
+	for left := 1; ; left++ {
+		store, ended := journal.NewMemory(), make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		a := busy(t, &slow{turns: 1}, 1, &cancelling{store, left, func() { cancel(); close(ended) }})
+		out, err := a.Run(ctx, RunOptions{ID: "r"})
+		cancel()
+		select {
+		case <-ended:
+		default: // it ended before
+			if left < 8 || out.Status != engine.Done {
+				t.Fatalf("%s after %d appends", out.Status, left)
+			}
+			return
+		}
+		if err != nil || out.Status != engine.Cancelled && out.Status != engine.Done {
+			t.Fatalf("stopped at append %d: %s (%s), error %v", left, out.Status, out.Reason, err)
+		}
+		events, err := store.Read(t.Context(), "r", 1)
+		if err != nil || journal.Verify(events) != nil || events[len(events)-1].Type != journal.RunEnd {
+			t.Fatalf("stopped at append %d: %d events, error %v, %v, want them whole with an end", left, len(events), err, journal.Verify(events))
+		}
+		if out.Status == engine.Done {
+			continue
+		}
+		a.opts.Store = store
+		if out, err = a.Resume(t.Context(), engine.Again{Run: "r"}); err != nil || out.Status != engine.Done || out.Answer.Text() != "1225" {
+			t.Fatalf("stopped at append %d, and gone on with: %s (%s), error %v", left, out.Status, out.Reason, err)
+		}
+	}
+}

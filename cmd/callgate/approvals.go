@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -386,7 +387,7 @@ func (c *command) told(ctx context.Context, s *sitting, id string, a desk.Answer
 	case a.Approve && q.Need > 0:
 		c.say(fmt.Sprintf("%d more must approve", q.Need))
 	case q.Waits:
-		c.say("callgate runs resume " + q.Run + " --state " + word(s.dir) + " goes on with the run")
+		c.say("callgate runs resume " + cmp.Or(q.Root, q.Run) + " --state " + word(s.dir) + " goes on with the run")
 	}
 	return err
 }

@@ -95,11 +95,12 @@ type checker struct {
 	assumed  []spec.Problem      // what is taken for granted, and where
 	agents   map[string]eval.Env // names that programs know, by the agent's folder
 	covered  map[string]bool     // files
+	called   map[string]bool     // files of agents that others call, with whose tools they are checked
 }
 
 // check returns everything that is wrong with files and folders, and what their agents take for granted, sorted.
 func check(ctx context.Context, paths []string) (problems, assumed []spec.Problem, err error) {
-	k := &checker{agents: map[string]eval.Env{}, covered: map[string]bool{}}
+	k := &checker{agents: map[string]eval.Env{}, covered: map[string]bool{}, called: map[string]bool{}}
 	if k.state, err = os.MkdirTemp("", "callgate-check-"); err != nil {
 		return nil, nil, err
 	}
@@ -126,6 +127,7 @@ func check(ctx context.Context, paths []string) (problems, assumed []spec.Proble
 			var more []spec.Problem
 			docs[file], more = spec.LoadFile(file)
 			k.add(more...)
+			k.calls(docs[file])
 		}
 	}
 	for _, kind := range kinds {
@@ -188,8 +190,12 @@ func (k *checker) agent(ctx context.Context, file string, docs *spec.Documents) 
 		return
 	}
 	p, problems := spec.Load(file, "")
-	k.add(problems...)
 	k.covered[file] = true
+	if p.Agent != nil && k.called[filepath.Clean(file)] {
+		k.covered[p.Agent.Program] = true
+		return
+	}
+	k.add(problems...)
 	if p.Agent == nil {
 		return // its policies, and its host, are checked by themselves
 	}
@@ -220,6 +226,21 @@ func (k *checker) agent(ctx context.Context, file string, docs *spec.Documents) 
 	}
 	if env, err := names(a); err == nil {
 		k.agents[filepath.Clean(p.Agent.Dir)] = env
+	}
+}
+
+// calls notes which agents the agents of a file call.
+func (k *checker) calls(docs *spec.Documents) {
+	for _, a := range docs.Agents {
+		for _, u := range a.Tools {
+			if u.Agent == "" {
+				continue
+			}
+			if info, err := os.Stat(u.Agent); err == nil && info.IsDir() {
+				u.Agent = filepath.Join(u.Agent, spec.AgentFile)
+			}
+			k.called[filepath.Clean(u.Agent)] = true
+		}
 	}
 }
 

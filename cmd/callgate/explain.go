@@ -62,8 +62,9 @@ type explanation struct {
 	Decision policies.Decision `json:"decision"`
 	Outcome  string            `json:"outcome,omitempty"` // of a call that went on
 	Result   string            `json:"result,omitempty"`
-	Key      string            `json:"key,omitempty"`  // idempotency key, if the tool was begun
-	Took     string            `json:"took,omitempty"` // by the tool
+	Agent    string            `json:"agent_run,omitempty"` // of the agent that the call runs
+	Key      string            `json:"key,omitempty"`       // idempotency key, if the tool was begun
+	Took     string            `json:"took,omitempty"`      // by the tool
 	Answers  []shownAnswer     `json:"answers,omitempty"`
 	Notes    []string          `json:"notes,omitempty"`
 	Values   []shownValue      `json:"values"`
@@ -254,7 +255,7 @@ func (x *explainer) story(out *explanation) {
 			}
 		case journal.CallStart:
 			if begun, err := journal.Decode[journal.CallStarted](e); err == nil {
-				out.Key, out.Outcome = begun.Key, "begun, and no result is recorded: it may have had its effect"
+				out.Key, out.Agent, out.Outcome = begun.Key, begun.Run, "begun, and no result is recorded: it may have had its effect"
 			}
 		case journal.CallResult:
 			if ended, err := journal.Decode[journal.CallEnded](e); err == nil {
@@ -386,6 +387,9 @@ func (x *explanation) text() string {
 	line("call", "%s %s  %s", x.Call, x.Tool, x.Site)
 	line("program", "by %s", x.Program)
 	line("decided", "%s", x.Decision.Effect)
+	if x.Agent != "" {
+		line("agent", "run %s", x.Agent)
+	}
 	if x.Outcome != "" {
 		line("outcome", "%s", x.Outcome)
 	}

@@ -11,6 +11,7 @@ import (
 	"callgate/agents"
 	"callgate/cmd/internal/agentdojo"
 	"callgate/cmd/internal/console"
+	"callgate/engine/label"
 	"callgate/spec"
 )
 
@@ -62,26 +63,45 @@ func (c *command) replay(ctx context.Context, args []string, f resumeFlags) (err
 		return err
 	}
 	who := c.readers(nil)(k.events)
-	for i := range out.Differences {
-		d := &out.Differences[i]
-		if mark := hiding(who.MayRead, d.Label); mark != "" {
-			d.Recorded, d.Got = mark, mark
-		}
-	}
+	hideDifferences(&out, who.MayRead)
 	if f.json {
 		err = c.writeLine(out)
 	} else {
 		_, err = c.stdout.WriteString(replayed(out))
 	}
-	if err == nil && len(out.Differences) > 0 {
+	if err == nil && !out.Same() {
 		err = quit(exitFailed)
 	}
 	return err
 }
 
-// replayed tells what came of a replay.
+// hideDifferences takes out of a replay, and of those of the agents that were called, what is not for who is at the terminal.
+func hideDifferences(r *agents.Replayed, mayRead func(label.Label) bool) {
+	for i := range r.Differences {
+		d := &r.Differences[i]
+		if mark := hiding(mayRead, d.Label); mark != "" {
+			d.Recorded, d.Got = mark, mark
+		}
+	}
+	for i := range r.Agents {
+		hideDifferences(&r.Agents[i], mayRead)
+	}
+}
+
+// replayed tells what came of a replay, and of those of the agents that were called.
 func replayed(r agents.Replayed) string {
+	text := replayedRun(r)
+	for _, a := range r.Agents {
+		text += "run " + console.Clean(a.Run) + ": " + replayed(a)
+	}
+	return text
+}
+
+func replayedRun(r agents.Replayed) string {
 	text := ""
+	if r.Error != "" {
+		text = "cannot be gone over: " + console.Clean(r.Error) + "\n"
+	}
 	for _, d := range r.Differences {
 		text += console.Clean(d.String()) + "\n"
 		if d.Field != "" {

@@ -97,6 +97,9 @@ func (c *command) keep(ctx context.Context, args []string, state, policies strin
 	if err != nil {
 		return nil, err
 	}
+	if p := header.Parent; p != nil {
+		return nil, usage("name that run: it goes on with this one, or goes over it", "run %s is of an agent that call %s of run %s called", id, p.Call, p.Root)
+	}
 	if k.path, err = agentOf(header, args); err != nil {
 		return nil, err
 	}

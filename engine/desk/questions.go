@@ -25,6 +25,7 @@ type Question struct {
 	Refused string // by whom, if the run will be told that
 	Expires time.Time
 	Shown   string // digest of the event that has it all, salted: hex digits by which people say what they were shown
+	Root    string // the run that is gone on with, if its run is one of an agent that was called; else ""
 	Masked  bool   // parts of the arguments do not stand in the journal: they can be bound, and not shown
 
 	Program Program  // that makes the call
@@ -171,6 +172,9 @@ func (d *Desk) questions(ctx context.Context, r journal.RunInfo, all []Grant) ([
 					Site: m.Site, Effects: m.Effects, Args: m.Args, PC: m.PC, Approval: a, Origins: m.Origins, Asked: c.at,
 				},
 				ID: tail(r.ID) + "/" + id + "/" + a.Ask, Shown: c.digest, Waits: r.Status == journal.StatusWaiting, Program: programs[m.Site.File], own: c.own, spent: used, Closed: c.closed,
+			}
+			if start.Parent != nil {
+				q.Root = start.Parent.Root
 			}
 			twin := func(b policies.Approval) bool { return b.Ask == a.Ask && b.Policy != a.Policy }
 			if slices.ContainsFunc(m.Decision.Approvals, twin) {

@@ -179,6 +179,9 @@ func (t *Timeline) resumed(_ journal.Event, r journal.RunResumed) {
 
 // callStarted takes note of a call whose result is to come, and writes that it is made again.
 func (t *Timeline) callStarted(e journal.Event, c journal.CallStarted) {
+	if c.Run != "" && c.Try == 0 {
+		t.entry(e.Call, quiet, "agent", t.line(c.Tool, maxName)+", in run "+t.line(c.Run, maxName), "")
+	}
 	if c.Try > 1 {
 		t.entry(e.Call, wait, "again", t.line(c.Tool, maxName)+": it had begun when the process ended", "")
 	}
@@ -246,6 +249,9 @@ func (t *Timeline) runStarted(e journal.Event, r journal.RunStarted) {
 		t.mayRead = r.Principal.MayRead
 	}
 	t.head(strong, "run", t.line(e.Run, maxName))
+	if p := r.Parent; p != nil {
+		t.head(strong, "part of", fmt.Sprintf("run %s, call %s", t.line(p.Run, maxName), t.line(p.Call, maxName)))
+	}
 	if c := r.Continues; c != nil {
 		t.head(strong, "goes on", fmt.Sprintf("from run %s, after %s", t.line(c.Run, maxName), count(c.Turns, "turn")))
 		for _, change := range c.Changed {

@@ -265,6 +265,7 @@ type run struct {
 	session *engine.Session
 	purse   *wallet
 	talk    []model.Message // what the model was told and has replied
+	inPlay  label.Label     // of everything that could decide how the model's programs go
 	out     Result
 
 	recording *model.Recording // nil: none is made

@@ -51,6 +51,7 @@ func (r *run) loop(ctx context.Context, inputs []journal.Input) error {
 	defer func() { r.talk = request.Messages }()
 	say := func(text string) { request.Messages = say(request.Messages, text) }
 	before := r.session.Turns()
+	r.inPlay = a.inPlay(inputs, before)
 	say(opening(inputs, before))
 	turns := a.Spec.Limits.Turns
 	if turns <= 0 {

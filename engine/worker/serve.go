@@ -130,7 +130,7 @@ func (w *server) serve() error {
 	if k, err := w.take(map[kind]func(*decoder){frameStart: first.read, frameBye: nothing}); err != nil || k == frameBye {
 		return err
 	}
-	if err := w.start(first); err != nil {
+	if err := w.start(first); err != nil || w.s == nil { // without a session there is nothing to do
 		return err
 	}
 	var (

@@ -3,7 +3,6 @@ package eval
 import (
 	"fmt"
 	"iter"
-	"runtime/debug"
 	"slices"
 
 	"callgate/engine/label"
@@ -153,7 +152,7 @@ func (st *strand) run(t *thread) iter.Seq[struct{}] {
 			default:
 				st.err = &Error{
 					Status: Crashed, Code: "internal", Text: "internal error", final: true, lab: label.TopID,
-					Detail: fmt.Sprintf("%v\n%s", r, debug.Stack()),
+					Detail: fmt.Sprintf("%v\n%s", r, stack()),
 				}
 				t.place(st.err)
 			}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
+	"runtime"
 	"sort"
 	"strings"
 	"time"
@@ -406,7 +406,7 @@ func (t *thread) protect(f func(*thread)) (err *Error) {
 		default:
 			err = t.finish(&Error{
 				Status: Crashed, Code: "internal", Text: "internal error", final: true, lab: label.TopID,
-				Detail: fmt.Sprintf("%v\n%s", r, debug.Stack()),
+				Detail: fmt.Sprintf("%v\n%s", r, stack()),
 			})
 		}
 	}()
@@ -495,4 +495,11 @@ func (s *Session) without(e *Error, author label.Label) Outcome {
 	s.turn++
 	s.floor = s.tab.Join(s.floor, s.tab.Intern(author.Join(e.Label)))
 	return Outcome{Status: e.Status, Err: e, Floor: s.Floor(), History: s.tab.Label(s.history)}
+}
+
+// stack is the stack of the calling goroutine. It is not that of package runtime/debug: with that, a program that is its own worker would be set up
+// further before it became one, for packages are in the order of their names.
+func stack() []byte {
+	b := make([]byte, 64<<10)
+	return b[:runtime.Stack(b, false)]
 }

@@ -114,7 +114,7 @@ func TestNothingOfAStrangersTextReachesTheModel(t *testing.T) {
 	for _, test := range []struct {
 		mode, meter string
 		same        bool
-	}{{"plan", "1", true}, {"react", "1", true}, {"plan", "200", false}, {"react", "200", false}} {
+	}{{"plan", "1", true}, {"react", "1", true}, {"plan", "400", false}, {"react", "400", false}} {
 		t.Run(test.mode+" "+test.meter, func(t *testing.T) {
 			var told [][]string
 			for _, text := range []string{"CANARY-4711", "17CANARY " + strings.Repeat("CANARY\n", 9)} {

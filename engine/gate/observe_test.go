@@ -57,7 +57,7 @@ func TestAHiddenValueIsDescribedWithoutItsData(t *testing.T) {
 		{"a number", value.IntOf(31337, mailed), "x: int from mail.read, trust untrusted, readers #0 (hidden)"},
 		{"a list", list(mailed, secretText, 1, 2), "x: list of size up to 10 from mail.read, trust untrusted, readers #0 (hidden)"},
 		{"a dict", value.DictOf(mailed, value.Field{Name: secretText, Of: value.IntOf(1, mailed)}), "x: dict of size 1 from mail.read, trust untrusted, readers #0 (hidden)"},
-		{"what a tool gave, changed", value.DictOf(whole, value.Field{Name: secretText, Of: value.IntOf(1, whole)}), "x: dict of size 1 from mail.read {id: string, body: string, email: string}, trust untrusted, readers #0 (hidden)"},
+		{"what a tool gave, changed", value.DictOf(whole, value.Field{Name: secretText, Of: value.IntOf(1, whole)}), "x: dict of size 1 from mail.read {id: str, body: str, email: str}, trust untrusted, readers #0 (hidden)"},
 		{"of two tools", value.IntOf(1, whole.Join(private.WithSources(label.Source{Tool: "files.read"}))), "x: int, trust untrusted, readers #0 (hidden)"},
 		{"a large list", value.ListOf(mailed, make([]value.Value, 11)...), "x: list of size up to 100 from mail.read, trust untrusted, readers #0 (hidden)"},
 		{"a huge text", value.StringOf(strings.Repeat("x", 200_000), mailed), "x: string of size over 100000 from mail.read, trust untrusted, readers #0 (hidden)"},

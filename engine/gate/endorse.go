@@ -18,8 +18,8 @@ import (
 // What an endorsement lets through, as policies see it in the argument kind.
 const (
 	grantBool  = "bool"  // one bit
-	grantEnum  = "enum"  // a member of n trusted options: ⌈log₂ n⌉ bits; None is the only one of its kind
-	grantInt   = "int"   // an int within trusted bounds: ⌈log₂ of how many⌉ bits
+	grantEnum  = "enum"  // a member of n trusted options, or None: ⌈log₂ n⌉ bits, one at least
+	grantInt   = "int"   // an int within trusted bounds: ⌈log₂ of how many⌉ bits, one at least
 	grantOther = "other" // anything else: its size in bits
 )
 
@@ -188,19 +188,20 @@ func (r *grant) ask(v value.Value) error {
 // measure works out what the grant lets through: what kind, and how many bits at most. Options and
 // bounds count if whoever could be misled by them could not have made them: with the
 // control flow they are as trusted as what is asked for, and readable by those who are to read.
+//
+// What it takes is so much for each value that could have stood there that together they say no more than is taken: where there are options or bounds,
+// no other value passes as one of few, but None, which is one more than there are.
 func (r *grant) measure(pc label.Label) {
 	r.kind, r.bits = grantOther, min(8*len(r.value.AppendPlain(nil)), label.Unbounded)
 	switch {
-	case r.value.Kind == value.None:
-		r.kind, r.bits = grantEnum, 0
-	case r.value.Kind == value.Bool:
-		r.kind, r.bits = grantBool, 1
 	case r.options != nil && r.holds(r.options.Deep().Join(pc)):
 		r.measureEnum()
-	case r.value.Kind == value.Int && r.low != nil && r.high != nil && r.holds(label.JoinAll(r.low.Label, r.high.Label, pc)):
-		if low, high := r.low.Int, r.high.Int; low.Cmp(r.value.Int) <= 0 && r.value.Int.Cmp(high) <= 0 {
-			r.kind, r.bits = grantInt, min(new(big.Int).Sub(high, low).BitLen(), label.Unbounded)
-		}
+	case r.low != nil && r.high != nil && r.holds(label.JoinAll(r.low.Label, r.high.Label, pc)):
+		r.measureInt()
+	case r.value.Kind == value.Bool:
+		r.kind, r.bits = grantBool, 1
+	case r.value.Kind == value.None:
+		r.kind, r.bits = grantEnum, bits.Len(2) // besides True and False
 	}
 	if !r.raises(r.value.Deep()) {
 		r.bits = 0
@@ -214,8 +215,24 @@ func (r *grant) measureEnum() {
 	}
 	slices.Sort(members)
 	members = slices.Compact(members)
-	if _, is := slices.BinarySearch(members, string(r.value.AppendPlain(nil))); is {
-		r.kind, r.bits = grantEnum, bits.Len(uint(len(members)-1))
+	_, is := slices.BinarySearch(members, string(r.value.AppendPlain(nil)))
+	switch {
+	case is:
+		r.kind, r.bits = grantEnum, max(bits.Len(uint(len(members)-1)), 1)
+	case r.value.Kind == value.None:
+		r.kind, r.bits = grantEnum, max(bits.Len(uint(len(members))), 1)
+	}
+}
+
+func (r *grant) measureInt() {
+	low, high := r.low.Int, r.high.Int
+	most := new(big.Int).Sub(high, low)
+	switch {
+	case most.Sign() < 0:
+	case r.value.Kind == value.Int && low.Cmp(r.value.Int) <= 0 && r.value.Int.Cmp(high) <= 0:
+		r.kind, r.bits = grantInt, min(max(most.BitLen(), 1), label.Unbounded)
+	case r.value.Kind == value.None:
+		r.kind, r.bits = grantEnum, min(most.Add(most, big.NewInt(1)).BitLen(), label.Unbounded)
 	}
 }
 

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -39,11 +40,22 @@ func TestWhatAnEndorsementLetsThrough(t *testing.T) {
 		bits int
 	}{
 		{"a bool", []any{"value", value.BoolOf(true, mailed)}, trusted, "bool", 1},
-		{"None", []any{"value", value.NoneOf(mailed)}, trusted, "enum", 0},
+		{"None, or a bool", []any{"value", value.NoneOf(mailed)}, trusted, "enum", 2},
+		{"None, or the one option", []any{"value", value.NoneOf(mailed), "options", list(trusted, "invoice")}, trusted, "enum", 1},
+		{"None, or one of three options", []any{"value", value.NoneOf(mailed), "options", list(trusted, "invoice", "x", "y")}, trusted, "enum", 2},
+		{"None, or one of four options", []any{"value", value.NoneOf(mailed), "options", list(trusted, "invoice", "x", "y", "z")}, trusted, "enum", 3},
+		{"None as an option", []any{"value", value.NoneOf(mailed), "options", list(trusted, "invoice", nil)}, trusted, "enum", 1},
+		{"None, or the only int", []any{"value", value.NoneOf(mailed), "low", 7, "high", 7}, trusted, "enum", 1},
+		{"None, or one of eight ints", []any{"value", value.NoneOf(mailed), "low", 0, "high", 7}, trusted, "enum", 4},
+		{"None, or no int at all", []any{"value", value.NoneOf(mailed), "low", 1, "high", 0}, trusted, "other", 32},
+		{"None, and options that the attacker made", []any{"value", value.NoneOf(mailed), "options", list(mailed, "x")}, trusted, "enum", 2},
+		{"a bool as an option", []any{"value", value.BoolOf(true, mailed), "options", list(trusted, true, "x", "y")}, trusted, "enum", 2},
+		{"a bool that is none of the options", []any{"value", value.BoolOf(true, mailed), "options", list(trusted, "invoice")}, trusted, "other", 32},
+		{"a bool that is no int between bounds", []any{"value", value.BoolOf(true, mailed), "low", 0, "high", 1}, trusted, "other", 32},
 		{"text without options, by its size", []any{"value", text}, trusted, "other", 8 * len(`"invoice"`)},
 		{"a member of five options", []any{"value", text, "options", options}, trusted, "enum", 3},
 		{"a member of four options, one of them twice", []any{"value", text, "options", list(trusted, "invoice", "x", "y", "z", "x")}, trusted, "enum", 2},
-		{"the one option", []any{"value", text, "options", list(trusted, "invoice")}, trusted, "enum", 0},
+		{"the one option", []any{"value", text, "options", list(trusted, "invoice")}, trusted, "enum", 1},
 		{"one of two options", []any{"value", text, "options", list(trusted, "invoice", "x")}, trusted, "enum", 1},
 		{"one of four options", []any{"value", text, "options", list(trusted, "invoice", "x", "y", "z")}, trusted, "enum", 2},
 		{"no member of the options", []any{"value", text, "options", list(trusted, "offer")}, trusted, "other", 72},
@@ -53,7 +65,7 @@ func TestWhatAnEndorsementLetsThrough(t *testing.T) {
 		{"no options at all", []any{"value", text, "options", list(trusted)}, trusted, "other", 72},
 		{"an int within bounds", []any{"value", value.IntOf(7, mailed), "low", 0, "high", 9}, trusted, "int", 4},
 		{"an int at its bounds", []any{"value", value.IntOf(-8, mailed), "low", -8, "high", 7}, trusted, "int", 4},
-		{"the only int", []any{"value", value.IntOf(7, mailed), "low", 7, "high", 7}, trusted, "int", 0},
+		{"the only int", []any{"value", value.IntOf(7, mailed), "low", 7, "high", 7}, trusted, "int", 1},
 		{"an int out of bounds", []any{"value", value.IntOf(10, mailed), "low", 0, "high", 9}, trusted, "other", 16},
 		{"an int with one bound", []any{"value", value.IntOf(7, mailed), "low", 0}, trusted, "other", 8},
 		{"an int between the attacker's bounds", []any{"value", value.IntOf(7, mailed), "low", 0, "high", value.IntOf(9, mailed)}, trusted, "other", 8},
@@ -82,6 +94,35 @@ func TestWhatAnEndorsementLetsThrough(t *testing.T) {
 				t.Errorf("policies saw kind %s and bits %s of a call of kind %s", kind.Text(), bits.Text(), q.Call.Kind)
 			}
 		})
+	}
+}
+
+// What could have stood in one place is told apart by what it takes: values that take n bits are at most 2ⁿ, all of them together at most a quarter more.
+func TestWhatCouldStandThereIsPaidFor(t *testing.T) {
+	for n := range 40 {
+		var options []any
+		for i := range n {
+			options = append(options, strings.Repeat("x", i+1))
+		}
+		for _, args := range [][]any{{"options", list(trusted, options...)}, {"low", 1, "high", n}} {
+			all := []value.Value{value.NoneOf(mailed), value.BoolOf(true, mailed), value.BoolOf(false, mailed), value.StringOf("else", mailed), value.IntOf(int64(n+1), mailed)}
+			for i := range n {
+				all = append(all, value.StringOf(strings.Repeat("x", i+1), mailed), value.IntOf(int64(i+1), mailed))
+			}
+			sum := 0.0
+			for _, v := range all {
+				r, err := newGrant(grantCall(eval.KindEndorse, append([]any{"value", v, "trust", "user"}, args...)...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.measure(trusted); r.kind != grantOther {
+					sum += math.Pow(2, float64(-r.bits))
+				}
+			}
+			if sum > 1.25 {
+				t.Errorf("%v of %d: what could stand there takes so little that it says %.2f times as much", args[0], n, sum)
+			}
+		}
 	}
 }
 

@@ -103,7 +103,7 @@ func TestReplAtATerminal(t *testing.T) {
 	const prompt = ">>> "
 	got, code := sit(t, cmd, []step{
 		{prompt, "files.wr\t"}, // the tab key completes
-		{"files.write(", "pa\t\"a.txt\", te\t\"one\")\r"},
+		{"files.write(", "pat\t\"a.txt\", te\t\"one\")\r"},
 		{`"path": "a.txt"`, ""},
 		{prompt, "x = \x03"}, // Ctrl-C empties the line
 		{prompt, "def f(n):\r"},

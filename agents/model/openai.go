@@ -81,7 +81,8 @@ func (p *openAI) request(r *Request) openai.ChatCompletionRequest {
 	if p.m.cfg.BaseURL == "" {
 		out.MaxCompletionTokens = limit
 	} else {
-		out.MaxTokens = limit // what servers other than OpenAI's know
+		//lint:ignore SA1019 servers other than OpenAI's know no other
+		out.MaxTokens = limit
 	}
 	if r.System != "" {
 		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: r.System})

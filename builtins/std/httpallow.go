@@ -138,7 +138,7 @@ func checkStep(name string) error {
 	lower := strings.ToLower(name)
 	switch {
 	case bare == "." || bare == "..":
-		return errors.New("path: has a step . or ..")
+		return errors.New("path: has . or .. for a step")
 	case strings.ContainsAny(name, "/\\") || hasControl(name):
 		return errors.New("path: has an encoded slash, backslash or control character")
 	case strings.Contains(lower, "%2e") || strings.Contains(lower, "%2f") || strings.Contains(lower, "%5c") || strings.Contains(lower, "%25"):
@@ -165,7 +165,7 @@ func cleanURL(text string) (*url.URL, error) {
 		case host == "":
 			return nil, errors.New("URL: want a host name, or an IP address as it is usually written")
 		}
-		return nil, errors.New("URL: path: has a step . or ..")
+		return nil, errors.New("URL: path: has . or .. for a step")
 	}
 	u, err := url.Parse(norm)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"callgate/agents/model"
@@ -34,14 +35,26 @@ type Interactive struct {
 	author  label.Label // without sources
 	turns   int
 	answer  *value.Value
+	kept    map[string]prefix // by the program's name, where [Last] was put into it
+}
+
+// prefix is where "_ = " stands in a program as it ran; columns are counted in code points. The zero prefix is nowhere.
+type prefix struct{ line, column int }
+
+// typed is the column in what was typed of a place in the program as it ran.
+func (p prefix) typed(line, column int) int {
+	if line != p.line || column < p.column {
+		return column
+	}
+	return max(p.column, column-len(Last+" = "))
 }
 
 // Entry is how one program of an [Interactive] went.
 type Entry struct {
 	Turn    int
-	File    string // its name, for positions
-	Program string // as it ran: with "_ = " before the expression at its end
-	Outcome eval.Outcome
+	File    string       // its name, for positions
+	Program string       // as it was typed. It ran, and is recorded, with "_ = " before the expression at its end
+	Outcome eval.Outcome // its places are those of what was typed
 
 	// Value is what the expression at its end came to; nil if there is none, if it came to None, or if the program did not end well. Only programs can
 	// have Held, such as a function: it is not a value that can be shown, and this is why.
@@ -149,9 +162,9 @@ func (i *Interactive) whole(ctx context.Context) error {
 // [Last] and returned. The end of ctx ends the program, not the run. The error says that the run cannot go on.
 func (i *Interactive) Exec(ctx context.Context, file, text string) (Entry, error) {
 	i.turns++
-	entry := Entry{Turn: i.turns, File: cmp.Or(file, fmt.Sprintf("line%d", i.turns))}
-	program, keeps := kept(text)
-	entry.Program = program
+	entry := Entry{Turn: i.turns, File: cmp.Or(file, fmt.Sprintf("line%d", i.turns)), Program: text}
+	program, at := kept(text)
+	i.keep(entry.File, at)
 	author := i.author.WithSources(label.Source{Tool: "program", Of: entry.File})
 	var err error
 	entry.Outcome, err = i.session.Exec(i.purse.within(ctx), engine.Program{File: entry.File, Text: program, Author: author})
@@ -159,11 +172,12 @@ func (i *Interactive) Exec(ctx context.Context, file, text string) (Entry, error
 		return entry, err
 	}
 	out := &entry.Outcome
+	i.places(out)
 	i.answer = cmp.Or(out.Answer, i.answer)
 	if out.Err != nil && out.Err.Code == string(eval.Cancelled) {
 		out.Status = eval.Cancelled // though it had not begun
 	}
-	if !keeps || out.Status != eval.OK {
+	if at == (prefix{}) || out.Status != eval.OK {
 		return entry, nil
 	}
 	v, err := i.session.Get(Last)
@@ -197,23 +211,62 @@ func (i *Interactive) Turns() int { return i.turns }
 // Spent returns what models of the run have taken so far.
 func (i *Interactive) Spent() model.Spent { return i.purse.Spent() }
 
-// kept is the program that keeps the value of the expression at the end of a text; the text itself, if it does not end with one.
-func kept(text string) (program string, keeps bool) {
+// keep notes where [Last] was put into a program.
+func (i *Interactive) keep(file string, at prefix) {
+	if at == (prefix{}) {
+		delete(i.kept, file)
+		return
+	}
+	if i.kept == nil {
+		i.kept = map[string]prefix{}
+	}
+	i.kept[file] = at
+}
+
+// Column returns the column, in what was typed, of a place in a program as it ran. Lines are the same.
+func (i *Interactive) Column(file string, line, column int) int {
+	return i.kept[file].typed(line, column)
+}
+
+// places makes the places of an outcome those of what was typed.
+func (i *Interactive) places(out *eval.Outcome) {
+	site := func(s *eval.Site) { s.Column = i.Column(s.File, s.Line, s.Column) }
+	for n := range out.Rises {
+		site(&out.Rises[n].Site)
+	}
+	if out.Err == nil {
+		return
+	}
+	e := *out.Err
+	site(&e.Site)
+	e.Stack, e.Syntax = slices.Clone(e.Stack), slices.Clone(e.Syntax)
+	for n := range e.Stack {
+		site(&e.Stack[n])
+	}
+	for n := range e.Syntax {
+		p := &e.Syntax[n]
+		p.Column = i.Column(p.File, p.Line, p.Column)
+	}
+	out.Err = &e
+}
+
+// kept is the program that keeps the value of the expression at the end of a text, and where it says so; the text itself, if it does not end with one.
+func kept(text string) (program string, at prefix) {
 	line, column, ok := syntax.LastExpr(text)
 	lines := strings.SplitAfter(text, "\n")
 	if !ok || line > len(lines) {
-		return text, false
+		return text, prefix{}
 	}
 	on := []rune(lines[line-1])
 	if column < 1 || column > len(on) {
-		return text, false
+		return text, prefix{}
 	}
 	lines[line-1] = string(on[:column-1]) + Last + " = " + string(on[column-1:])
 	program = strings.Join(lines, "")
 	if _, err := syntax.Parse("", []byte(program), syntax.Limits{}); err != nil {
-		return text, false // the parser makes an expression of what is none, such as try
+		return text, prefix{} // the parser makes an expression of what is none, such as try
 	}
-	return program, true
+	return program, prefix{line, column}
 }
 
 // Signature is one line that tells how a tool is called, and what for.

@@ -3,6 +3,7 @@ package agents_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,6 +33,39 @@ func say(t *testing.T, i *agents.Interactive, lines ...string) (entry agents.Ent
 		}
 	}
 	return entry, nil
+}
+
+func TestPlacesAreThoseOfWhatWasTyped(t *testing.T) {
+	i, err := invoicesOver(t, t.TempDir(), journal.NewMemory()).Interactive(t.Context(), agents.RunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ text, place string }{
+		{"1 // 0", "line1:1:3"},
+		{"x = 1 // 0", "line2:1:7"},
+		{"'é'; 1 // 0", "line3:1:8"},
+		{"[1,\n 2][4]", "line4:2:4"},
+		{"1; lambda x: 1 // x", ""},
+		{"_(0)", "line5:1:16"},
+		{"_ = 1 // 0", "line7:1:7"},
+		{"unknown + 1", "line8:1:1"},
+		{"mail.nope", "line9:1:6"},
+	} {
+		e, err := say(t, i, test.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if out := e.Outcome.Err; out != nil {
+			got = fmt.Sprintf("%s:%d:%d", out.Site.File, out.Site.Line, out.Site.Column)
+			for _, s := range out.Syntax {
+				got = fmt.Sprintf("%s:%d:%d", s.File, s.Line, s.Column)
+			}
+		}
+		if got != test.place || e.Program != test.text {
+			t.Errorf("%q: got %q of %q, want %q of what was typed", test.text, got, e.Program, test.place)
+		}
+	}
 }
 
 func TestAPersonsProgramsAreTheirsWhateverTheyWereShown(t *testing.T) {

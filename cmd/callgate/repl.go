@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -305,12 +306,28 @@ func (r *repl) event(e journal.Event) {
 // past takes in an event that was seen before, or is seen now.
 func (r *repl) past(e journal.Event) {
 	r.events = append(r.events, e)
-	r.picture.Event(e)
+	r.picture.Event(r.typed(e))
 	if made, err := journal.Decode[journal.DecisionMade](e); err == nil && e.Type == journal.Decided {
 		if made.Kind != policies.KindProgram || made.Decision.Effect != policies.Allow { // that a line may run is nothing to ask about
 			r.decided = e.Call
 		}
 	}
+}
+
+// typed is an event with the place of a decided call as it is in what was typed.
+func (r *repl) typed(e journal.Event) journal.Event {
+	if e.Type != journal.Decided || r.run == nil {
+		return e
+	}
+	made, err := journal.Decode[journal.DecisionMade](e)
+	if err != nil {
+		return e
+	}
+	made.Site.Column = r.run.Column(made.Site.File, made.Site.Line, made.Site.Column)
+	if payload, err := json.Marshal(made); err == nil {
+		e.Payload = payload
+	}
+	return e
 }
 
 // approver is who answers what policies ask for.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callgate/agents/model"
+	"callgate/agents/model/modeltest"
 	"callgate/engine"
 	"callgate/engine/journal"
 )
@@ -96,15 +97,28 @@ func inUse() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// Many runs wait for a slow model in one process, each with little, and none is left behind.
+// Many runs wait for a slow model in one process, each with little, and none is left behind: for one that is a function, and for one behind a server, which
+// is in the process too, and counts.
 func TestManyRunsWait(t *testing.T) {
+	for _, served := range []bool{false, true} {
+		t.Run(map[bool]string{false: "in the process", true: "behind a server"}[served], func(t *testing.T) {
+			const turns = 3
+			m := &slow{turns: turns, rounds: []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}}
+			if served {
+				manyWait(t, m, modeltest.Serve(t, m).Model("openai"))
+			} else {
+				manyWait(t, m, m)
+			}
+		})
+	}
+}
+
+func manyWait(t *testing.T, m *slow, asked model.Model) {
 	runs, most := 1000, uint64(256<<10)
 	if testing.Short() {
 		runs = 100
 	}
-	const turns = 3
-	m := &slow{turns: turns, rounds: []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}}
-	a := busy(t, m, turns, journal.NewMemory())
+	a := busy(t, asked, m.turns, journal.NewMemory())
 	before := inUse()
 	var all sync.WaitGroup
 	ended := make([]time.Duration, runs)
@@ -112,7 +126,7 @@ func TestManyRunsWait(t *testing.T) {
 	for i := range runs {
 		all.Go(func() {
 			out, err := a.Run(context.Background(), RunOptions{})
-			if err != nil || out.Status != engine.Done || out.Turns != turns+1 || out.Answer == nil || out.Answer.Text() != "1225" {
+			if err != nil || out.Status != engine.Done || out.Turns != m.turns+1 || out.Answer == nil || out.Answer.Text() != "1225" {
 				t.Errorf("%d turns, %s (%s), answer %v, error %v", out.Turns, out.Status, out.Reason, out.Answer, err)
 			}
 			ended[i] = time.Since(released)
@@ -124,7 +138,7 @@ func TestManyRunsWait(t *testing.T) {
 			if time.Now().After(guard) || t.Failed() {
 				t.Fatalf("turn %d: %d of %d runs wait", turn+1, m.waiting.Load(), runs)
 			}
-			runtime.Gosched()
+			time.Sleep(time.Millisecond)
 		}
 		each := (inUse() - before) / uint64(runs)
 		t.Logf("before turn %d: %d runs wait, %d KiB each", turn+1, runs, each>>10)
@@ -134,7 +148,7 @@ func TestManyRunsWait(t *testing.T) {
 		released = time.Now()
 		close(m.rounds[turn])
 		for m.waiting.Load() == int64(runs) {
-			runtime.Gosched()
+			time.Sleep(time.Millisecond)
 		}
 	}
 	all.Wait()

@@ -177,6 +177,9 @@ func (c *command) repl(ctx context.Context, path string, f replFlags) (err error
 	}
 	if r.terminal() {
 		r.editor = r.newEditor()
+		for _, in := range r.run.Session().Inputs() {
+			r.secret(in.Value)
+		}
 		defer c.onInterrupt(func() {
 			if end := r.ends.Load(); end != nil {
 				(*end)()
@@ -479,24 +482,30 @@ func (r *repl) failed(e agents.Entry) {
 
 // secrets keeps texts that are secret out of the history.
 func (r *repl) secrets(e agents.Entry) {
-	if r.editor == nil {
-		return
-	}
-	note := func(v value.Value) {
-		v.Walk(true, func(_ string, part value.Value, l label.Label) {
-			if l.HasTag(journal.SecretTag) {
-				r.editor.history.never(part.Text())
-			}
-		})
-	}
 	for _, p := range e.Outcome.Prints {
 		for _, v := range p.Args {
-			note(v)
+			r.secret(v)
 		}
 	}
 	if e.Value != nil {
-		note(*e.Value)
+		r.secret(*e.Value)
 	}
+}
+
+// secret keeps what is secret of a value out of the history, however it will be quoted.
+func (r *repl) secret(v value.Value) {
+	if r.editor == nil {
+		return
+	}
+	v.Walk(true, func(_ string, part value.Value, l label.Label) {
+		switch {
+		case !l.HasTag(journal.SecretTag):
+		case part.Kind == value.String || part.Kind == value.Bytes:
+			r.editor.history.never(part.Str)
+		case part.Scalar():
+			r.editor.history.never(part.Text())
+		}
+	})
 }
 
 // fileName is the name of a file's program: its own, if no other had it.

@@ -9,6 +9,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"callgate/agents"
+	"callgate/engine/eval"
+	"callgate/engine/journal"
+	"callgate/engine/label"
+	"callgate/engine/value"
 )
 
 // step is what a person waits for at a terminal, and what they type then.
@@ -165,6 +171,24 @@ func TestHistoryHoldsNoSecrets(t *testing.T) {
 	h.keep([]string{"note()"})
 	h.keep([]string{"note()"})
 	if got := strings.Join(h.lines, "|"); got != "note()" {
+		t.Errorf("kept %s", got)
+	}
+}
+
+// A secret that was shown is kept out however it is quoted when it is typed.
+func TestHistoryKnowsWhatWasShown(t *testing.T) {
+	secret := label.New(label.Internal, label.Public(), []string{journal.SecretTag})
+	words, err := value.Of([]any{"hunter2", int64(44712)}, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := value.StringOf("visible", label.Bottom())
+	r := &repl{editor: &editor{history: &history{}}}
+	r.secrets(agents.Entry{Value: &words, Outcome: eval.Outcome{Prints: []eval.Print{{Args: []value.Value{value.StringOf("s3cret", secret), plain}}}}})
+	for _, line := range []string{"login('hunter2')", `f("user:hunter2")`, `x = "s3cret!"`, "pin = 44712", "visible = 1"} {
+		r.editor.history.keep([]string{line})
+	}
+	if got := strings.Join(r.editor.history.lines, "|"); got != "visible = 1" {
 		t.Errorf("kept %s", got)
 	}
 }

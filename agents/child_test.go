@@ -256,6 +256,61 @@ func TestAnAgentsMeterAndHistoryAreItsCallers(t *testing.T) {
 	}
 }
 
+// What an agent has used that waits is not there for those that run beside it, in the order of their calls.
+func TestAnAgentThatWaitsKeepsWhatItHasUsed(t *testing.T) {
+	const clerk = "endorse(\"letter\" in box.read(id), \"internal\", why = \"yes or no\")\nbox.write(id)\ndone(1)\n"
+	const rules = writeAllowed + ", {id: p.ask, when: \"call.tool == 'box.write'\", action: ask}"
+	store, d := journal.NewMemory(), &desk{}
+	dir := family(t, "done(parallel([lambda: the_clerk(\"1\"), lambda: the_clerk(\"2\")]))\n", clerk, rules, nil)
+	appendTo(t, dir+"/agent.yaml", "  meter: 1\n")
+	endorsed := func() (n int) {
+		for _, run := range []string{"r.1.1.1", "r.1.1.2"} {
+			for _, e := range journal.Current(eventsOf(t, store, run), false) {
+				if e.Type == journal.Endorsed {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	r := ranAs(t, built(t, dir, agents.Options{Tools: d.tools(), Store: store}), agents.RunOptions{ID: "r"})
+	if n := endorsed(); n != 1 || r.Counts.Bits != 1 {
+		t.Errorf("%s (%s), %d endorsements, %d bits, want one, which the meter has", r.Status, r.Reason, n, r.Counts.Bits)
+	}
+	r, err := built(t, dir, agents.Options{Tools: d.tools(), Store: store, Approver: approveAll}).Resume(t.Context(), engine.Again{Run: "r"})
+	if n := endorsed(); err != nil || n != 1 || fmt.Sprint(d.wrote) != "[1]" {
+		t.Errorf("%s (%s), %v: %d endorsements, wrote %v, want one", r.Status, r.Reason, err, n, d.wrote)
+	}
+}
+
+// What ended beside an agent that waits is met as it is recorded, whichever of them comes first.
+func TestBesideAnAgentThatWaits(t *testing.T) {
+	const clerk = "if id == \"1\": box.write(id)\ndone(id)\n"
+	const rules = writeAllowed + ", {id: p.ask, when: \"call.tool == 'box.write'\", action: ask}"
+	for _, boss := range []string{
+		"[lambda: the_clerk(\"1\"), lambda: the_clerk(\"2\")]", "[lambda: the_clerk(\"2\"), lambda: the_clerk(\"1\")]",
+		"[lambda: the_clerk(\"1\"), lambda: box.read(\"2\"), lambda: box.read(\"3\")]",
+	} {
+		for range 5 {
+			store, d := journal.NewMemory(), &desk{}
+			dir := family(t, "r = parallel("+boss+")\ndone(len(r))\n", clerk, rules, nil)
+			r := ranAs(t, built(t, dir, agents.Options{Tools: d.tools(), Store: store}), agents.RunOptions{ID: "r"})
+			if r.Status != engine.Waiting {
+				t.Fatalf("%s: %s (%s)", boss, r.Status, r.Reason)
+			}
+			a := built(t, dir, agents.Options{Tools: d.tools(), Store: store, Approver: approveAll})
+			r, err := a.Resume(t.Context(), engine.Again{Run: "r"})
+			if err != nil || r.Status != engine.Done || fmt.Sprint(d.wrote) != "[1]" {
+				t.Fatalf("%s: %s (%s), %v, wrote %v", boss, r.Status, r.Reason, err, d.wrote)
+			}
+			again, err := a.Replay(t.Context(), "r", nil)
+			if err != nil || len(again.Differences) > 0 || again.Met != again.Events {
+				t.Errorf("%s: replayed %+v, %v", boss, again, err)
+			}
+		}
+	}
+}
+
 // A run that waits because an agent waits is gone on with by itself, and that agent with it: nothing is done twice.
 func TestAnAgentThatWaits(t *testing.T) {
 	d, store := &desk{}, journal.NewMemory()

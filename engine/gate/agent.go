@@ -73,8 +73,23 @@ func (g *Gate) runAgent(ctx context.Context, a *act, in *builtins.Invocation) (a
 	out, failed := a.run(ctx, in)
 	if failed == nil || !failed.waits {
 		g.left(in.Left())
+	} else if u := in.Left(); u != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.used(u)
 	}
 	return out, failed
+}
+
+// used takes from what is left to the session what an agent has used. Of one that waits this is all that is taken over: it goes on with a session that
+// is made again, and those that run beside it must leave it that. The caller holds the lock.
+func (g *Gate) used(u *builtins.Under) {
+	g.beneath.steps += u.Steps
+	g.beneath.turn += u.Steps
+	g.beneath.calls += u.Calls
+	bits := min(u.Bits, g.meter)
+	g.meter -= bits
+	g.counts.Bits += bits
 }
 
 // left takes over what an agent has used that was run by a call.
@@ -92,12 +107,7 @@ func (g *Gate) left(u *builtins.Under) {
 		g.marks, g.kept = with(g.marks, m), with(g.kept, m)
 	}
 	g.history = g.history.Join(u.History)
-	g.beneath.steps += u.Steps
-	g.beneath.turn += u.Steps
-	g.beneath.calls += u.Calls
-	bits := min(u.Bits, g.meter)
-	g.meter -= bits
-	g.counts.Bits += bits
+	g.used(u)
 	g.forget = g.forget || g.memo
 	g.memo = false
 }

@@ -42,7 +42,8 @@ func (g *Gate) Do(ctx context.Context, calls []eval.Call) []eval.Result {
 	return results
 }
 
-// actAll executes calls together, and returns when all have ended.
+// actAll executes calls together, and returns when all have ended. Agents run one after the other, in the order of their calls: what is left to each does
+// not depend on who is faster.
 func (g *Gate) actAll(ctx context.Context, acts []*act, results []eval.Result) {
 	if len(acts) == 1 {
 		results[acts[0].i] = g.act(ctx, acts[0])
@@ -50,10 +51,19 @@ func (g *Gate) actAll(ctx context.Context, acts []*act, results []eval.Result) {
 	}
 	var all sync.WaitGroup
 	free := make(chan struct{}, g.cfg.Limits.Parallel)
+	var last chan struct{} // closed when the agent has ended that runs before the next one
 	for _, a := range acts {
 		free <- struct{}{}
+		before, mine := last, make(chan struct{})
+		if a.tool.Agent {
+			last = mine
+		}
 		all.Go(func() {
+			if a.tool.Agent && before != nil {
+				<-before
+			}
 			results[a.i] = g.act(ctx, a)
+			close(mine)
 			<-free
 		})
 	}

@@ -122,7 +122,7 @@ func (r *run) loop(ctx context.Context, inputs []journal.Input) error {
 	}
 	if r.out.Status == engine.Done {
 		r.out.Status = engine.Budget
-		r.out.Reason = fmt.Sprintf("%d turns used up without done(…)", turns)
+		r.out.Reason = fmt.Sprintf("%d turns used up without done(value)", turns)
 	}
 	return nil
 }

@@ -210,7 +210,7 @@ func TestHowARunEndsWithoutItsModel(t *testing.T) {
 	}{
 		{"tokens are used up", &modeltest.Script{Replies: []model.Reply{x, x, x}}, fenced + "\n  limits: {tokens: 1500}", engine.Budget, "tokens"},
 		{"it fails", &modeltest.Script{Replies: []model.Reply{x}, Err: errors.New("no route to the model")}, fenced, engine.Failed, "no route to the model"},
-		{"turns are used up", &modeltest.Script{Replies: []model.Reply{x, x}}, fenced + "\n  limits: {turns: 2}", engine.Budget, "2 turns used up without done(…)"},
+		{"turns are used up", &modeltest.Script{Replies: []model.Reply{x, x}}, fenced + "\n  limits: {turns: 2}", engine.Budget, "2 turns used up without done(value)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for i := range test.script.Replies {

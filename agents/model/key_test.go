@@ -118,7 +118,7 @@ func TestNoKeyGoesWhereItWasNotMeant(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = m.Generate(t.Context(), ask("go"))
-		if err == nil || !strings.Contains(err.Error(), "401") {
+		if err == nil || !strings.Contains(err.Error(), "401") || !strings.Contains(err.Error(), "hint: no key was sent: ") {
 			t.Errorf("got %v, want that the server misses the key", err)
 		}
 		for name, values := range s.Asked()[0].Header {

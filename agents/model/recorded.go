@@ -93,7 +93,7 @@ func (r *Recorded) Generate(ctx context.Context, q Request) (Reply, error) {
 	if n >= len(r.turns) {
 		return Reply{}, &RecordingError{
 			Path: r.path, Line: r.turns[len(r.turns)-1].line, Text: fmt.Sprintf("the recording ends after turn %d, and turn %d was asked for", len(r.turns), n+1),
-			Hint: "end the last turn with done(…), or record what comes next",
+			Hint: "end the last turn with done(value), or record what comes next",
 		}
 	}
 	t := r.turns[n]

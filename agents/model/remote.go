@@ -370,7 +370,11 @@ func (a *attempt) Do(req *http.Request) (*http.Response, error) {
 		b, _ := io.ReadAll(io.LimitReader(a.reader(res.Body), maxFailed)) // what cannot be read says nothing
 		res.Body.Close()
 		kind, code, said := saidIn(b, a.key)
-		return nil, ofStatus(res.StatusCode, kind, code, said, res.Header, time.Now())
+		e := ofStatus(res.StatusCode, kind, code, said, res.Header, time.Now())
+		if a.key.text == nil && (res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden) {
+			e.Hint = "no key was sent: with a baseURL of its own, model.key must say where one is, such as {env: NAME}"
+		}
+		return nil, e
 	case kind == "text/event-stream":
 		a.begun = true
 		res.Body = &struct {

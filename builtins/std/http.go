@@ -262,6 +262,7 @@ func (w *web) call(ctx context.Context, method string, in *builtins.Invocation) 
 		return nil, w.notAllowed(u)
 	}
 	first, seen := req.entry, label.Bottom()
+	var known []sent // what was sent as a secret, which whoever it was sent to may say anywhere that it leads to
 	for range maxRedirects + 1 {
 		// Credentials are for the entry that was called, and for no other that a server leads to.
 		var own []sent
@@ -269,16 +270,17 @@ func (w *web) call(ctx context.Context, method string, in *builtins.Invocation) 
 			if own, err = sentBy(req.entry.headers); err != nil {
 				return nil, err
 			}
+			known = own
 		}
-		out, next, err := w.exchange(ctx, req, own)
+		out, next, err := w.exchange(ctx, req, own, known)
 		if err != nil {
-			return nil, withoutSecrets(err, own)
+			return nil, withoutSecrets(err, known)
 		}
 		if next == nil {
 			return labelled(out, seen)
 		}
 		if err := w.follow(req, next); err != nil {
-			return nil, withoutSecrets(err, own)
+			return nil, withoutSecrets(err, known)
 		}
 		seen = seen.Join(req.entry.class.WithSources(label.Source{Tool: "http." + strings.ToLower(method), Of: req.url.Hostname()}))
 	}
@@ -425,8 +427,8 @@ func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && a.Hostname() == b.Hostname() && portOf(a) == portOf(b)
 }
 
-// exchange sends one request and reads the reply, or says where that leads.
-func (w *web) exchange(ctx context.Context, r *request, own []sent) (any, *redirect, error) {
+// exchange sends one request with headers of its own and reads the reply, without the secrets that are known to servers, or says where that leads.
+func (w *web) exchange(ctx context.Context, r *request, own, known []sent) (any, *redirect, error) {
 	var body io.Reader
 	if r.method == http.MethodPost {
 		body = strings.NewReader(string(r.body))
@@ -462,9 +464,9 @@ func (w *web) exchange(ctx context.Context, r *request, own []sent) (any, *redir
 		}
 		return nil, &redirect{to, s == 307 || s == 308}, nil
 	case s < 200 || s >= 300:
-		return nil, nil, w.statusError(ctx, r, reply, own)
+		return nil, nil, w.statusError(ctx, r, reply, known)
 	}
-	out, err := w.read(ctx, r, reply, own)
+	out, err := w.read(ctx, r, reply, known)
 	return out, nil, err
 }
 

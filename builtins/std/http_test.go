@@ -665,3 +665,38 @@ func TestHTTPSecretsStayInHeaders(t *testing.T) {
 		t.Errorf("a secret of two lines: got %v", err)
 	}
 }
+
+// A server that leads elsewhere with the secret it was sent does not have it said there: neither in the URL nor by who is asked next.
+func TestHTTPSecretsAreKnownAfterARedirect(t *testing.T) {
+	const key = "sk-0123456789abcdef"
+	t.Setenv("CALLGATE_TEST_KEY", key)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/a":
+			w.Header().Set("Location", "/b?key="+r.Header.Get("Authorization"))
+			w.WriteHeader(302)
+		case "/c":
+			w.Header().Set("Location", "/missing?key="+r.Header.Get("Authorization"))
+			w.WriteHeader(302)
+		case "/missing":
+			w.WriteHeader(404)
+			fmt.Fprint(w, r.URL.RawQuery)
+		default:
+			if r.Header.Get("Authorization") != "" {
+				t.Errorf("%s got the header of another entry", r.URL.Path)
+			}
+			fmt.Fprintf(w, "you asked for %s", r.URL.RawQuery)
+		}
+	})
+	with := func(path string) any {
+		return map[string]any{"url": s.url("api.example", path), "headers": map[string]any{"Authorization": map[string]any{"env": "CALLGATE_TEST_KEY"}}}
+	}
+	k, _ := s.kit(t, map[string]any{"allow": []any{with("/a"), with("/c"), s.url("api.example", "/b"), s.url("api.example", "/missing")}})
+	got, err := k.call("http.get", map[string]any{"url": s.url("api.example", "/a")})
+	if err != nil || strings.Contains(got.Text(), key) || strings.Count(got.Text(), "[secret]") != 2 {
+		t.Errorf("got %s, %v", got.Text(), err)
+	}
+	if _, err := k.call("http.get", map[string]any{"url": s.url("api.example", "/c")}); err == nil || strings.Contains(err.Error(), key) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -144,6 +144,16 @@ func (c *command) resume(ctx context.Context, args []string, f resumeFlags) (err
 	}
 	progress := c.progress(ctx, f.json)
 	defer progress.Close()
+	if last := k.events[len(k.events)-1]; last.Type == journal.RunEnd {
+		end, err := journal.Decode[journal.RunEnded](last)
+		if err != nil {
+			return err
+		}
+		if !end.GoesOn() {
+			return fmt.Errorf("run %s: %w: %s\nhint: callgate run %s --continue %s --state %s goes on from its end", last.Run, journal.ErrEnded, end.Status,
+				console.Line(k.path), last.Run, console.Line(k.state.dir))
+		}
+	}
 	past := journal.Current(k.events, true)
 	for _, e := range past {
 		progress.Event(e)

@@ -103,7 +103,9 @@ func build(ctx context.Context, p *spec.Project, o Options, in *within) (*Agent,
 	if p.Host != nil {
 		a.principal = policies.Principal(p.Host.Principal)
 	}
-	problems := slices.Concat(a.bounded(p), a.grant(ctx, p))
+	problems := a.bounded(p)
+	granted := a.grant(ctx, p)
+	problems = append(problems, granted...)
 	if in == nil {
 		problems = append(problems, hosted(p)...)
 	}
@@ -111,7 +113,7 @@ func build(ctx context.Context, p *spec.Project, o Options, in *within) (*Agent,
 		problems = append(problems, spec.Problem{Pos: p.Agent.Meta.Pos, Text: err.Error()})
 	}
 	problems = append(problems, a.checkInputs()...)
-	problems = append(problems, a.author()...)
+	problems = append(problems, a.author(spec.Fatal(granted))...)
 	schemas := engine.Schemas(a.everything())
 	bound, more := root.Load(ctx, root.Config{Host: p.Host, Agent: a.Spec.Meta.Name, Policies: p.Policies, Tools: schemas})
 	problems = append(problems, more...)
@@ -307,8 +309,8 @@ func declare(t *builtins.Tool, all []spec.Declaration) (problems []spec.Problem)
 	return problems
 }
 
-// author opens the model, or reads the program.
-func (a *Agent) author() []spec.Problem {
+// author opens the model, or reads the program. Lacking says that tools are missing that the agent should have.
+func (a *Agent) author(lacking bool) []spec.Problem {
 	if a.Spec.Model == nil {
 		if a.Spec.Program == "" {
 			return nil // the load has said so
@@ -318,7 +320,7 @@ func (a *Agent) author() []spec.Problem {
 			return []spec.Problem{{Pos: a.Spec.Meta.Pos, Text: err.Error()}}
 		}
 		a.program = string(b)
-		return a.checkProgram()
+		return a.checkProgram(lacking)
 	}
 	m := a.Spec.Model
 	if a.opts.Model != nil {
@@ -376,13 +378,17 @@ func (a *Agent) checkInputs() (problems []spec.Problem) {
 	return problems
 }
 
-// checkProgram compiles the agent's program as a session would.
-func (a *Agent) checkProgram() []spec.Problem {
+// checkProgram compiles the agent's program as a session would. Where tools are lacking, a name that is unknown may be one of theirs.
+func (a *Agent) checkProgram(lacking bool) []spec.Problem {
 	s, err := eval.NewSession(eval.Config{Tools: engine.Signatures(a.tools), Inputs: a.placeholders()})
 	if err != nil {
 		return nil // the inputs have said why
 	}
-	return CheckProgram(a.Spec.Program, a.program, s.Env())
+	env := s.Env()
+	if known := eval.Universe(); lacking {
+		env.Predeclared = func(name string) bool { return !slices.Contains(known, name) }
+	}
+	return CheckProgram(a.Spec.Program, a.program, env)
 }
 
 // CheckProgram returns everything that is wrong with the text of a program.

@@ -80,9 +80,9 @@ func TestASessionGoesOnOverRuns(t *testing.T) {
 	if err != nil || last.Str != "eight!" || last.Label.Trust() != label.Untrusted || !strings.Contains(last.Label.Explain(3), "files.read a.txt") {
 		t.Errorf("last is %q labelled %v (%s), error %v, want the stranger's text under its label", last.Str, last.Label, last.Label.Explain(3), err)
 	}
-	// 10 bits describe body, which is one of three names and perhaps of one of three tools; 1 was endorsed; 1 tells how a turn ended after which there was another.
-	if got := s.Gate().Left(); got != 88 {
-		t.Errorf("%d bits are left, want 88 of 100", got)
+	// 13 bits describe body, which is one of three names and perhaps of one of three tools; 1 was endorsed; 1 tells how a turn ended after which there was another.
+	if got := s.Gate().Left(); got != 85 {
+		t.Errorf("%d bits are left, want 85 of 100", got)
 	}
 	if got := s.Turns(); got != 4 {
 		t.Errorf("%d turns, want 4", got)

@@ -24,8 +24,9 @@ type Observation struct {
 }
 
 // DescribeBits is what the description of a hidden value takes from the meter: that it was
-// hidden, its kind and a bucket of its size. Which of several names it has, and which of the tools gave it, comes on top.
-const DescribeBits = 6
+// hidden, its kind, a bucket of its size, its trust, and which part of what a tool gave it is. Which of several names it has, which of the tools gave
+// it, and who may read it, comes on top.
+const DescribeBits = 9
 
 // Hidden is all that is said of a hidden value when the meter has no bits left for a description.
 const Hidden = "(hidden)"
@@ -119,11 +120,12 @@ func cut(s string, n int) string {
 func (g *Gate) describe(name string, names int, v value.Value, l label.Label) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	cost := DescribeBits + choiceBits(names) + choiceBits(len(g.shapes)+1)
+	deep := v.Deep()
+	// Readers that were not met before are one choice more.
+	cost := DescribeBits + choiceBits(names) + choiceBits(len(g.shapes)+1) + choiceBits(len(g.readers)+1)
 	if !g.reveal(l, cost) {
 		return Hidden
 	}
-	deep := v.Deep()
 	i := slices.IndexFunc(g.readers, func(r label.Readers) bool { return slices.Equal(r.Names(), deep.Readers().Names()) })
 	if i < 0 {
 		i = len(g.readers)

@@ -94,6 +94,23 @@ func TestTheChoiceOfANameIsPaidFor(t *testing.T) {
 	}
 }
 
+// Which readers a hidden value has may depend on what chose it: from the second set of readers on, a description tells which of them.
+func TestTheChoiceOfReadersIsPaidFor(t *testing.T) {
+	r := newRig(t, nil)
+	r.pdp.decide = always(denial("no"))
+	left := r.Left()
+	for i, who := range []string{"ana", "bob", "ana", "eve", "joe", "eve"} {
+		v := value.IntOf(1, mailed.WithReaders(label.Only(who)))
+		if _, err := r.Observe(t.Context(), "x", 1, v, trusted); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := left-r.Left(), DescribeBits+2+[]int{0, 1, 2, 2, 2, 3}[i]; got != want {
+			t.Errorf("description %d took %d bits, want %d", i+1, got, want)
+		}
+		left = r.Left()
+	}
+}
+
 func TestReadersAreNamedByTheirIndex(t *testing.T) {
 	r := newRig(t, nil)
 	r.pdp.decide = always(denial("no"))

@@ -309,9 +309,8 @@ func (t *thread) expect(now, full label.ID) {
 	if t.tab.Flows(now, t.s.history) {
 		t.s.history = t.join(t.s.history, full)
 	}
-	if t.strand != nil && !t.tab.Flows(full, t.far) && t.tab.Flows(now, t.join(t.far, t.tab.Control(t.s.floor))) {
-		t.far = t.join(t.far, full)
-		t.raises++
+	if st := t.strand; st != nil && !t.tab.Flows(full, t.far) && t.tab.Flows(now, t.join(t.far, t.tab.Control(t.s.floor))) {
+		st.alone = true
 	}
 }
 

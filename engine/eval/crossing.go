@@ -24,8 +24,8 @@ func (t *thread) cross(c Call) Result {
 	c.History = t.tab.Label(t.s.history)
 	c.Site = t.fn.site(t.at)
 	if t.strand != nil && c.Kind != KindBuiltin {
-		r := &request{call: c, pc: t.pc}
-		t.await([]*request{r})
+		r := &request{call: c, path: t.strand.path, pc: t.pc}
+		t.strand.send(t, []*request{r})
 		return r.result
 	}
 	return t.do([]Call{c})[0]
@@ -37,12 +37,9 @@ func (t *thread) enterHistory(pc label.ID) {
 		t.raiseFloor(t.join(pc, t.s.history), t.at, "a call was made in a branch that could not be foreseen")
 	}
 	t.s.history = t.join(t.s.history, pc)
-	if t.strand != nil && !t.tab.Flows(pc, t.far) {
-		if !t.tab.Flows(pc, t.join(t.far, t.tab.Control(t.s.floor))) {
-			t.raiseFloor(t.join(pc, t.far), t.at, "a call was made in a branch that could not be foreseen")
-		}
-		t.far = t.join(t.far, pc)
-		t.raises++
+	if st := t.strand; st != nil && !st.alone && !t.tab.Flows(pc, t.join(t.far, t.tab.Control(t.s.floor))) {
+		t.raiseFloor(t.join(pc, t.far), t.at, "a call was made in a branch that could not be foreseen")
+		st.alone = true
 	}
 }
 
@@ -70,7 +67,7 @@ func (t *thread) callID(k CallKind) string {
 		return fmt.Sprintf("%d.%d+%d", t.turn, t.calls, t.asks)
 	}
 	if t.strand != nil {
-		return fmt.Sprintf("%d.%d%s", t.turn, t.calls+1, t.strand.path)
+		return "" // it has one when it is made
 	}
 	t.calls++
 	return fmt.Sprintf("%d.%d", t.turn, t.calls)

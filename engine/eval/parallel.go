@@ -15,8 +15,8 @@ import (
 // A strand is a coroutine: it has a stack of Go of its own, and an [execution]. One runs at a time. The thread is that of them all:
 // budgets, the labels of session and record, the numbers of calls are shared.
 //
-// Where a strand is, while the others are where they are, depends on how many calls it has made: from a branch on that may make some, it stays
-// under the label of the condition ([execution.far]).
+// Where a strand is, while the others are where they are, depends on how many calls it has made. So from a branch on that may make some, and of which not
+// everybody may know, it goes on alone: to its end, its calls made one after the other, while the others stay where they are.
 //
 // What has been told of a strand that waits, stays: a region that it is in has announced what it may bind and change, and other
 // strands run before it goes on. Containers keep the labels that they have; variables of functions keep theirs
@@ -28,7 +28,6 @@ type fork struct {
 	base   int64     // what the caller's builtins have charged
 	tried  bool      // there is a try around: each strand is one, which tells of its checks
 	told   label.ID  // of these
-	far    label.ID  // of how many calls those have made that have ended
 }
 
 // strand is one of the functions that a call of parallel runs.
@@ -46,6 +45,7 @@ type strand struct {
 	yield func(struct{}) bool
 
 	waits []*request // what it waits for
+	alone bool       // the others stay where they are until it ends
 	over  bool       // it has ended
 	err   *Error     // that ended it
 }
@@ -53,6 +53,7 @@ type strand struct {
 // request is a call that a strand wants to be made.
 type request struct {
 	call   Call
+	path   string // of its strand
 	pc     label.ID
 	made   bool
 	result Result
@@ -95,17 +96,13 @@ func runParallel(t *thread, c *call) val {
 	if n := t.strands + len(fns); n > maxStrands {
 		panic(t.limit("strands", int64(n), maxStrands))
 	}
-	f := &fork{tried: len(t.trials) > 0, told: label.BottomID, far: label.BottomID, base: t.mem.pending()}
+	f := &fork{tried: len(t.trials) > 0, told: label.BottomID, base: t.mem.pending()}
 	t.runs = f // from here on, what it holds is traced
 	defer f.end(t)
 	for _, fn := range fns {
 		f.add(t, fn)
 	}
 	for f.wave(t) {
-	}
-	if t.strand != nil { // which had made as many when the last of these made its last
-		t.far = t.join(t.far, f.far)
-		t.raises++
 	}
 	t.pc = t.level(t.pc)
 	for i, st := range f.all {
@@ -124,7 +121,7 @@ func (f *fork) add(t *thread, fn val) {
 	if t.strand != nil {
 		path = t.strand.path
 	}
-	st := &strand{of: f, path: fmt.Sprintf("%s.%d", path, len(f.all)+1), fn: fn, segment: segment{f.base, -1}}
+	st := &strand{of: f, path: fmt.Sprintf("%s.%d", path, len(f.all)+1), fn: fn, segment: segment{f.base, -1}, alone: !t.tab.Flows(fn.lab, t.pc)}
 	st.state = execution{
 		fn: t.fn, locals: t.locals, cells: t.cells, pc: t.pc, fnpc: label.BottomID, at: t.at,
 		conds: t.conds[:len(t.conds):len(t.conds)], caught: t.caught[:len(t.caught):len(t.caught)],
@@ -206,7 +203,7 @@ func (f *fork) turn(t *thread, st *strand, run func()) {
 	t.mem.aside -= st.own
 	t.mem.resume(st.segment)
 	run()
-	told, far := f.told, t.far
+	told := f.told
 	if f.tried {
 		told = t.join(told, t.trials[0].lab)
 	}
@@ -217,12 +214,12 @@ func (f *fork) turn(t *thread, st *strand, run func()) {
 	}
 	t.mem.aside += st.own
 	st.state, t.execution, f.caller = t.execution, f.caller, execution{}
-	if st.over {
-		f.far = t.join(f.far, far)
-	}
 	t.mem.resume(caller)
 	t.raises++
 	if told != f.told {
+		if up := t.strand; up != nil && !t.tab.Flows(told, t.join(t.far, t.tab.Control(t.s.floor))) {
+			up.alone = true // its strands make other calls if the check ends them
+		}
 		f.tell(t, told, st)
 		t.pc = t.level(t.pc)
 		t.check(told)
@@ -276,12 +273,28 @@ func (f *fork) send(t *thread, calls []*request) {
 		}
 	}
 	if t.strand != nil {
-		t.await(calls)
+		t.strand.send(t, calls)
 		return
 	}
+	t.make(calls)
+}
+
+// send makes calls of a strand, or lets them be made with those of the others.
+func (st *strand) send(t *thread, calls []*request) {
+	if st.alone {
+		t.make(calls)
+	} else {
+		t.await(calls)
+	}
+}
+
+// make makes calls of strands together.
+func (t *thread) make(calls []*request) {
 	t.calls++
 	batch := make([]Call, len(calls))
 	for i, r := range calls {
+		r.call.ID = fmt.Sprintf("%d.%d%s", t.turn, t.calls, r.path)
+		r.call.History = r.call.History.Join(t.tab.Label(t.s.history)) // a strand may have made others meanwhile
 		batch[i], r.made = r.call, true
 	}
 	for i, out := range t.do(batch) {

@@ -89,7 +89,7 @@ type execution struct {
 	stackTop int64 // the most that it has been, which Go keeps
 
 	strand *strand  // nil: the program itself
-	far    label.ID // of how many calls a strand has made
+	far    label.ID // of what a strand was told of the others' checks, and of what it runs
 	runs   *fork    // the strands that it has begun and waits for
 }
 

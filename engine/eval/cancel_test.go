@@ -52,7 +52,7 @@ var longWork = map[string]string{
 	"str": "str(H)", "repr": "repr(G)", "list": "list(Z)", "tuple": "tuple(Z)", "set": "set(Z)", "dict": "dict(zip(Z, Z))",
 	"any": "any(L)", "all": "all(Z[1:])", "enumerate": "list(enumerate(Z))", "zip": "list(zip(Z, Z))", "reversed": "list(reversed(Z))",
 	"sorted": "sorted(M)", "max": "max(Z)", "min": "min(Z)", "hash": "[hash(S + str(n)) for n in Z]", "fail": "try fail(G)",
-	"bytes": "bytes(L)", "int": "int('7' * 3000000)", "string.elems": "list(S.elems())", "string.elem_ords": "list(S.elem_ords())",
+	"bytes": "bytes(L)", "int": "int('7' * 150000)", "string.elems": "list(S.elems())", "string.elem_ords": "list(S.elem_ords())",
 	"string.codepoints": "list(S.codepoints())", "string.codepoint_ords": "list(S.codepoint_ords())", "bytes.elems": "list(B.elems())",
 	"bytes.decode": "B.decode()", "string.encode": "X.encode()", "string.find": "S.find('bb')", "string.rfind": "S.rfind('bb')",
 	"string.index": "try S.index('bb')", "string.rindex": "try S.rindex('bb')", "string.count": "S.count('bb')",

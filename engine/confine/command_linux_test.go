@@ -159,6 +159,7 @@ func TestCommandProbes(t *testing.T) {
 
 // TestCommandProfiles lets commands try what their profile lets them, and what is beside that.
 func TestCommandProfiles(t *testing.T) {
+	run(t, command(t, "caps")) // or skip
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +208,6 @@ func TestCommandProfiles(t *testing.T) {
 		{"other processes, with the network", Profile{Network: true}, []string{"probe", "signal the parent", at.String()}, "no such process"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			run(t, command(t, "caps")) // or skip
 			c := command(t, test.args...)
 			test.profile.Read, test.profile.Env = append(test.profile.Read, c.Profile.Read...), c.Profile.Env
 			c.Profile = test.profile

@@ -94,15 +94,21 @@ func (e *BudgetError) Error() string {
 // Purse counts what all models of a run use: the one that writes its programs, those that it asks, those of its sub-agents. Each spends from its own purse and from those
 // that this one is a child of. It is safe for concurrent use. The nil Purse counts nothing and bounds nothing.
 type Purse struct {
-	mu     *sync.Mutex // of all of a run
+	mu     *settling // of all of a run
 	parent *Purse
 	budget Budget
 	spent  Spent
-	held   int64 // tokens that are being asked for
+	held   int64 // tokens that are being asked for, and those that may be answered
+}
+
+// settling is a lock, and tells those who wait for it when something is held no longer.
+type settling struct {
+	sync.Mutex
+	next chan struct{} // closed then; nil: nobody waits
 }
 
 // NewPurse returns the purse of a run.
-func NewPurse(b Budget) *Purse { return &Purse{mu: new(sync.Mutex), budget: b} }
+func NewPurse(b Budget) *Purse { return &Purse{mu: new(settling), budget: b} }
 
 // Child returns a purse within this one, with a budget of its own.
 func (p *Purse) Child(b Budget) *Purse {
@@ -137,17 +143,6 @@ func (p *Purse) charge(s Spent) {
 	for ; p != nil; p = p.parent {
 		p.spent = Spent{p.spent.Usage.Add(s.Usage), sum(p.spent.Cost, s.Cost), p.spent.Calls + s.Calls}
 	}
-}
-
-// Check returns a [*BudgetError] if the budget of the purse, or of one that it is a child of, is spent.
-func (p *Purse) Check() error {
-	if p == nil {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, err := p.left(0)
-	return err
 }
 
 // left returns how many tokens are left once so many are held; 0 if there is no bound.
@@ -186,27 +181,73 @@ type paid struct {
 
 // Generate implements [Model].
 func (m *paid) Generate(ctx context.Context, r Request) (Reply, error) {
-	p, hold := m.purse, r.size()/bytesPerToken
-	p.mu.Lock()
-	left, err := p.left(hold)
+	p := m.purse
+	held, err := p.take(ctx, &r)
 	if err != nil {
-		p.mu.Unlock()
 		return Reply{}, err
-	}
-	p.hold(hold)
-	p.mu.Unlock()
-	if left > 0 && (r.MaxTokens == 0 || left < r.MaxTokens) {
-		r.MaxTokens = left
 	}
 	reply := Reply{}
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.hold(-hold)
+		p.hold(-held)
 		p.charge(Spent{reply.Usage, reply.Cost, 1})
+		if p.mu.next != nil {
+			close(p.mu.next)
+			p.mu.next = nil
+		}
 	}()
 	reply, err = m.Model.Generate(ctx, r)
 	return reply, err
+}
+
+// take holds what a request may use, and bounds its reply by what is left. While others hold what it would have to do without, it waits until
+// they have used it, or not.
+func (p *Purse) take(ctx context.Context, r *Request) (held int64, err error) {
+	hold := r.size() / bytesPerToken
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		left, err := p.left(hold)
+		short := err != nil || left > 0 && r.MaxTokens > 0 && left < r.MaxTokens
+		if short && p.holds() {
+			if p.mu.next == nil {
+				p.mu.next = make(chan struct{})
+			}
+			settled := p.mu.next
+			p.mu.Unlock()
+			select {
+			case <-settled:
+			case <-ctx.Done():
+			}
+			p.mu.Lock()
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		if left > 0 {
+			if r.MaxTokens == 0 || left < r.MaxTokens {
+				r.MaxTokens = left
+			}
+			hold = add(hold, r.MaxTokens)
+		}
+		p.hold(hold)
+		return hold, nil
+	}
+}
+
+// holds reports whether anything is held of the purse, or of one that it is a child of.
+func (p *Purse) holds() bool {
+	for ; p != nil; p = p.parent {
+		if p.held > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Purse) hold(n int64) {

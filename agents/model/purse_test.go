@@ -5,7 +5,10 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"callgate/agents/model"
 	"callgate/agents/model/modeltest"
@@ -117,12 +120,10 @@ func TestPursesOfManyAtOnce(t *testing.T) {
 	if got, want := run.Spent(), (model.Spent{Usage: model.Usage{In: 300, Out: 150}, Cost: 90, Calls: 30}); got != want {
 		t.Errorf("spent %+v, want %+v", got, want)
 	}
-	if err := run.Check(); err != nil {
-		t.Error(err)
-	}
 	run.Charge(model.Spent{Usage: model.Usage{In: math.MaxInt64}})
-	if err := run.Child(model.Budget{}).Check(); err == nil {
-		t.Error("the budget is spent, and a child's is not")
+	_, err := run.Child(model.Budget{}).Wrap(failing{}).Generate(context.Background(), ask("x"))
+	if _, spent := errors.AsType[*model.BudgetError](err); !spent {
+		t.Errorf("got %v: the budget is spent, and a child's is not", err)
 	}
 }
 
@@ -134,3 +135,58 @@ func (f failing) Generate(context.Context, model.Request) (model.Reply, error) {
 }
 func (failing) Provider() string { return "failing" }
 func (failing) Name() string     { return "failing" }
+
+// greedy uses all that it may, once it is let.
+type greedy struct{ let chan struct{} }
+
+func (greedy) Provider() string { return "test" }
+func (greedy) Name() string     { return "greedy" }
+
+func (g greedy) Generate(ctx context.Context, r model.Request) (model.Reply, error) {
+	select {
+	case <-g.let:
+	case <-ctx.Done():
+		return model.Reply{}, ctx.Err()
+	}
+	return model.Reply{Usage: model.Usage{In: 1, Out: r.MaxTokens}}, nil
+}
+
+// What several models may use at once is no more than what is left, and who would have to do with less waits for what others do not use.
+func TestModelsAtOnceArePaidFromWhatIsLeft(t *testing.T) {
+	g := greedy{make(chan struct{})}
+	p := model.NewPurse(model.Budget{Tokens: 1000})
+	m := p.Child(model.Budget{}).Wrap(g)
+	request := ask("1234")
+	request.MaxTokens = 190
+	var all sync.WaitGroup
+	var answered, refused atomic.Int64
+	for range 16 {
+		all.Go(func() {
+			_, err := m.Generate(t.Context(), request)
+			if _, spent := errors.AsType[*model.BudgetError](err); spent {
+				refused.Add(1)
+			} else if err == nil {
+				answered.Add(1)
+			}
+		})
+	}
+	close(g.let)
+	all.Wait()
+	if got := p.Spent().Total(); got > 1000 || answered.Load() < 5 || answered.Load()+refused.Load() != 16 {
+		t.Errorf("%d tokens used of 1000, %d answered, %d refused", got, answered.Load(), refused.Load())
+	}
+	// One that waits ends with its context.
+	synctest.Test(t, func(t *testing.T) {
+		g := greedy{make(chan struct{})}
+		m := model.NewPurse(model.Budget{Tokens: 1000}).Wrap(g)
+		request.MaxTokens = 900
+		go m.Generate(t.Context(), request)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := m.Generate(ctx, request); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want that it waits", err)
+		}
+		close(g.let)
+	})
+}

@@ -23,7 +23,7 @@ func (r *run) feedback(ctx context.Context, turn int, text string, out eval.Outc
 	switch {
 	case out.Err != nil && len(out.Err.Syntax) > 0:
 		told = r.describe(&b, turn, text, out.Err)
-	case !g.Reveal(r.inPlay, endBits): // the same, however it ended
+	case !g.Reveal(r.inPlay.Join(g.Met()), endBits): // the same, however it ended
 		fmt.Fprintf(&b, "Turn %d ended. Something that is hidden could have decided how, and of that nothing more may be told: go on without being told, and end with done(…).\n", turn)
 		return b.String(), nil
 	case out.Err == nil:
@@ -69,7 +69,8 @@ const (
 	endBits = 1
 )
 
-// inPlay is the label of everything that could decide how the programs of a run go: what it is given, and what its tools could answer. What the runs before
+// inPlay is the label of everything that is known beforehand to decide, perhaps, how the programs of a run go: what it is given, and what its tools declare
+// to answer. What they do answer comes on top: parts may have labels of their own, and agents have tools of their own. What the runs before
 // it left, of which there are so many programs, could be anything.
 func (a *Agent) inPlay(inputs []journal.Input, before int) label.Label {
 	if before > 0 {

@@ -34,12 +34,29 @@ func (g *Gate) Do(ctx context.Context, calls []eval.Call) []eval.Result {
 		acts, todo = g.decideAll(ctx, calls, todo, results)
 		g.actAll(ctx, acts, results)
 	}
+	g.meet(calls, results)
 	if g.changed() {
 		for i := range results {
 			results[i].Forget = true
 		}
 	}
 	return results
+}
+
+// meet notes what a batch of calls gives to a program.
+func (g *Gate) meet(calls []eval.Call, results []eval.Result) {
+	l := label.Bottom()
+	for i, r := range results {
+		switch {
+		case r.Err != nil:
+			l = l.Join(r.Err.Label)
+		case calls[i].Kind != eval.KindBuiltin:
+			l = l.Join(r.Value.Deep())
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.met = g.met.Join(l.WithoutSources())
 }
 
 // actAll executes calls together, and returns when all have ended. Agents run one after the other, in the order of their calls: what is left to each does

@@ -152,6 +152,7 @@ type Gate struct {
 	done     map[string]int // calls carried out, per granted tool; replaced when it changes
 	marks    []string       // sorted; replaced when it changes
 	kept     []string       // the marks of the session, sorted
+	met      label.Label    // of all answers that programs got
 	history  label.Label
 	before   map[string]int // calls before the session began
 	made     int            // calls of programs, but for pure builtins
@@ -219,7 +220,7 @@ func New(cfg Config) (*Gate, error) {
 	}
 	g := &Gate{
 		cfg: cfg, agents: make(chan struct{}, 1), shapes: map[string]*shape{}, known: map[string]bool{}, meter: max(cfg.Meter, 0), now: cfg.Clock(),
-		base: label.Bottom(), shown: label.Bottom(), history: label.Bottom(), ending: label.Bottom(),
+		base: label.Bottom(), shown: label.Bottom(), history: label.Bottom(), met: label.Bottom(), ending: label.Bottom(),
 		done: map[string]int{}, revision: cmp.Or(cfg.Revision, cfg.PDP.Revision()), origins: map[label.Source]label.Trust{},
 		counts: Counts{Builtins: map[string]int64{}},
 	}
@@ -279,6 +280,13 @@ func (g *Gate) Context() label.Label {
 }
 
 func (g *Gate) context() label.Label { return g.base.Join(g.shown) }
+
+// Met returns the label of all that calls have given to programs of the run, errors too, without sources: of what could have decided how those went.
+func (g *Gate) Met() label.Label {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.met
+}
 
 // Left returns how many bits are left on the meter.
 func (g *Gate) Left() int {

@@ -84,21 +84,9 @@ func (k *asker) run(ctx context.Context, in *builtins.Invocation) (any, error) {
 	request.MaxTokens = int64(2048 + min(bounded.Bits()/4, 14_336))
 	asked, problem := model.PurseOf(ctx).Wrap(k.model), ""
 	for range askTries {
-		if err := counted.check(k); err != nil {
-			return nil, err
-		}
-		reply, err := asked.Generate(ctx, request)
-		spent := builtins.Spent{In: reply.Usage.In, Out: reply.Usage.Out, Cached: reply.Usage.Cached, Cost: int64(reply.Cost), Calls: 1}
-		if _, refused := errors.AsType[*model.BudgetError](err); refused {
-			return nil, &builtins.Error{Code: codeBudget, Text: err.Error()}
-		}
-		in.Spend(spent)
-		counted.spend(k, spent)
+		reply, err := k.ask(ctx, in, counted, asked, request)
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			return nil, counted.failed(err)
+			return nil, err
 		}
 		answer := bare(reply.Text)
 		var v value.Value
@@ -124,6 +112,29 @@ func (k *asker) run(ctx context.Context, in *builtins.Invocation) (any, error) {
 		})
 	}
 	return nil, &builtins.Error{Code: codeNoAnswer, Text: fmt.Sprintf("no answer fitted the schema in %d tries; of the last: %s", askTries, problem)}
+}
+
+// ask asks the model once, and counts what that used.
+func (k *asker) ask(ctx context.Context, in *builtins.Invocation, counted *tally, asked model.Model, r model.Request) (model.Reply, error) {
+	done, err := counted.begin(ctx, k)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	defer done()
+	reply, err := asked.Generate(ctx, r)
+	if _, refused := errors.AsType[*model.BudgetError](err); refused {
+		return reply, &builtins.Error{Code: codeBudget, Text: err.Error()}
+	}
+	spent := builtins.Spent{In: reply.Usage.In, Out: reply.Usage.Out, Cached: reply.Usage.Cached, Cost: int64(reply.Cost), Calls: 1}
+	in.Spend(spent)
+	counted.spend(k, spent)
+	if err != nil && ctx.Err() != nil {
+		return reply, ctx.Err()
+	}
+	if err != nil {
+		return reply, counted.failed(err)
+	}
+	return reply, nil
 }
 
 // question is what the model is asked at first. Data and schema are written as JSON: no text in them can end them.
@@ -206,7 +217,8 @@ func (w *wallet) again(tool string, s journal.Spent) {
 
 // tally counts what the questions of a run have used, those of its sub-agents among them. The nil tally counts nothing.
 type tally struct {
-	up *tally // of the run that this one is a part of
+	up   *tally        // of the run that this one is a part of
+	turn chan struct{} // held while a model is asked that has limits of its own; of the run at the top
 
 	mu      sync.Mutex
 	calls   int
@@ -241,6 +253,32 @@ func (a *tally) call(k *asker) error {
 
 func overLimit(what string, used, limit int64, key string) error {
 	return &builtins.Error{Code: codeBudget, Text: fmt.Sprintf("%d of %d %s used up: %s of {use: %s} says how many there may be", used, limit, what, key, spec.UseLLM)}
+}
+
+// newTally is the tally of a run that is a part of another one, or of none.
+func newTally(up *tally) *tally {
+	if up != nil {
+		return &tally{up: up, turn: up.turn}
+	}
+	return &tally{turn: make(chan struct{}, 1)}
+}
+
+// begin reports whether a model may be asked once more, and is done when what that used has been counted: a model with limits of its own is asked one thing at a time, since
+// what it uses is known at the end.
+func (a *tally) begin(ctx context.Context, k *asker) (done func(), err error) {
+	if a == nil || k.limits.Tokens == 0 && k.limits.Money == 0 {
+		return func() {}, nil
+	}
+	select {
+	case a.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := a.check(k); err != nil {
+		<-a.turn
+		return nil, err
+	}
+	return func() { <-a.turn }, nil
 }
 
 // check reports whether a model may be asked once more.
@@ -322,6 +360,9 @@ func (a *Agent) openAsker(u spec.Use) (*builtins.Tool, []spec.Problem) {
 	m := u.Model
 	if m == nil {
 		m = a.Spec.Model
+	}
+	if k.limits.Money > 0 && m != nil && m.Provider != "recorded" && m.Price == nil {
+		return fail(u.Pos, "write price: {in: 3, out: 15} in the model: what a million tokens cost", "money: nothing says what a token costs")
 	}
 	switch {
 	case a.opts.Ask != nil:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"callgate/agents"
 	"callgate/agents/model"
@@ -159,6 +160,37 @@ func TestAskWithinBudgets(t *testing.T) {
 		r := ranAs(t, built(t, dir, agents.Options{Ask: script}), agents.RunOptions{})
 		if r.Status != engine.Done || r.Answer.Items[0].Str != "budget" || !strings.Contains(r.Answer.Items[1].Str, test.want) || len(script.Requests()) != 1 {
 			t.Errorf("%s: %s (%s) %v after %d requests, want budget and %q", test.name, r.Status, r.Reason, r.Answer, len(script.Requests()), test.want)
+		}
+	}
+}
+
+// slowly is a model that takes long enough for others to be asked meanwhile.
+type slowly struct{ *modeltest.Script }
+
+func (m slowly) Generate(ctx context.Context, r model.Request) (model.Reply, error) {
+	time.Sleep(20 * time.Millisecond)
+	return m.Script.Generate(ctx, r)
+}
+
+// Questions at once get no more from a budget than questions one after the other.
+func TestAskAtOnceWithinBudgets(t *testing.T) {
+	const atOnce = "all = parallel([lambda: attempt(llm.ask, \"a\", text, {\"type\": \"boolean\"}) for _ in range(6)])\ndone([r.code for r in all if not r.ok])\n"
+	priced := "{use: llm%s, model: {provider: openai, name: m, price: {in: 1, out: 1}}}"
+	for _, test := range []struct{ name, tools, limits string }{
+		{"tokens", "{use: llm, tokens: 110, model: {provider: openai, name: m}}", ""},
+		{"money", fmt.Sprintf(priced, ", money: 0.5"), ""},
+		{"tokens of the run", askScript, "  limits: {tokens: 200}\n"},
+		{"money of the run", fmt.Sprintf(priced, ""), "  limits: {money: 0.5}\n"},
+	} {
+		script := texts("true", "true", "true", "true", "true", "true")
+		for i := range script.Replies {
+			script.Replies[i].Cost = 600_000_000 // 0.6
+		}
+		dir := askFolder(t, atOnce, test.tools, nil)
+		appendTo(t, dir+"/agent.yaml", test.limits)
+		r := ranAs(t, built(t, dir, agents.Options{Ask: slowly{script}}), agents.RunOptions{})
+		if r.Status != engine.Done || r.Answer.Text() != `["budget", "budget", "budget", "budget", "budget"]` || len(script.Requests()) != 1 {
+			t.Errorf("%s: %s (%s) %v after %d requests, want five without budget", test.name, r.Status, r.Reason, r.Answer, len(script.Requests()))
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (a *Agent) purse(ctx context.Context) *wallet {
 	if b.Tokens == 0 {
 		b.Tokens = defaultTokens
 	}
-	return &wallet{Purse: model.PurseOf(ctx).Child(b), asked: &tally{up: tallyOf(ctx)}, waits: &waits{}, store: a.store(ctx)}
+	return &wallet{Purse: model.PurseOf(ctx).Child(b), asked: newTally(tallyOf(ctx)), waits: &waits{}, store: a.store(ctx)}
 }
 
 // spentOf is what a journal says that models used.

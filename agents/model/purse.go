@@ -202,14 +202,14 @@ func (m *paid) Generate(ctx context.Context, r Request) (Reply, error) {
 }
 
 // take holds what a request may use, and bounds its reply by what is left. While others hold what it would have to do without, it waits until
-// they have used it, or not.
+// they have used it, or not; where money is bounded it waits for any other, since what a reply costs is known at its end.
 func (p *Purse) take(ctx context.Context, r *Request) (held int64, err error) {
 	hold := r.size() / bytesPerToken
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
 		left, err := p.left(hold)
-		short := err != nil || left > 0 && r.MaxTokens > 0 && left < r.MaxTokens
+		short := err != nil || left > 0 && r.MaxTokens > 0 && left < r.MaxTokens || p.priced()
 		if short && p.holds() {
 			if p.mu.next == nil {
 				p.mu.next = make(chan struct{})
@@ -238,6 +238,16 @@ func (p *Purse) take(ctx context.Context, r *Request) (held int64, err error) {
 		p.hold(hold)
 		return hold, nil
 	}
+}
+
+// priced reports whether the purse, or one that it is a child of, bounds money.
+func (p *Purse) priced() bool {
+	for ; p != nil; p = p.parent {
+		if p.budget.Money > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // holds reports whether anything is held of the purse, or of one that it is a child of.

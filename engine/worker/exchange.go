@@ -136,7 +136,7 @@ func (r *exchange) answer(ctx context.Context, calls []eval.Call, ask string) []
 		return []eval.Result{{Value: value.NoneOf(label.Bottom())}}
 	}
 	if r.repeated > 0 {
-		calls[0].ID = fmt.Sprintf("%d.%d+%d", r.s.account.turns, r.calls, r.asks-r.repeated)
+		calls[0].ID = fmt.Sprintf("%d.%d+%d", r.s.account.turns, r.waves, r.asks-r.repeated)
 	}
 	results := r.s.host.Do(ctx, calls)
 	if len(results) == 1 && results[0].Err == nil {

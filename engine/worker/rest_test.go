@@ -34,6 +34,7 @@ func TestARestIsNotSeen(t *testing.T) {
 	for i, turn := range []string{
 		"x = {1: (a, b\"\\xff\"), 2.5: [None, True, 1 << 70]}\ndef f(): return x\nprint(x)",
 		"y = f()\ny[1] = [y]\nm = mail(1)\nif m[\"kind\"]: send(1)\nx[2] = m",
+		"print(1)\nparallel([lambda: recv(), lambda: recv()])\nsorted([2, 1])",
 		"no program",
 		"def g(n): return 1 // n\ng(0)",
 		"pay(a)",

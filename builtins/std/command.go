@@ -73,6 +73,17 @@ func wordOf(s string) word {
 	return w
 }
 
+// interpreters are programs that run the text after an option as a program.
+var interpreters = regexp.MustCompile(`^((ba|da|a|z|k|fi)?sh|busybox|python[0-9.]*|perl[0-9.]*|ruby[0-9.]*|node|php[0-9.]*|lua[0-9.]*)$`)
+
+// scripts are those options.
+var scripts = regexp.MustCompile(`^(-[a-zA-Z]*[cerp]|--(eval|print|run|command))$`)
+
+// isScript reports whether a program takes what comes after an option for a program.
+func isScript(program, option string) bool {
+	return interpreters.MatchString(filepath.Base(program)) && scripts.MatchString(option)
+}
+
 func buildCommand(_ context.Context, b *builder) (*Toolset, error) {
 	l := b.label(label.Untrusted)
 	t := &builtins.Tool{
@@ -95,8 +106,12 @@ func buildCommand(_ context.Context, b *builder) (*Toolset, error) {
 	} else if !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
 		b.fail("run", fmt.Sprintf("got the program %q, want a file that can be executed", run[0]))
 	}
-	for _, s := range run[1:] {
-		c.words = append(c.words, wordOf(s))
+	for i, s := range run[1:] {
+		w := wordOf(s)
+		if len(w.params) > 0 && isScript(run[0], run[i]) {
+			b.fail("run", fmt.Sprintf("{%s} is within a text that %s runs as a program: whoever chooses it would write that; give it as an argument of its own, which the text reads", w.params[0], filepath.Base(run[0])))
+		}
+		c.words = append(c.words, w)
 	}
 	b.commandParams(t, c)
 

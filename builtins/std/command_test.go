@@ -132,6 +132,7 @@ func TestWhatIsWrongWithACommand(t *testing.T) {
 		{base(map[string]any{"run": []any{"/{p}", "{p}"}}), `option run: got the program "/{p}", want its absolute path`},
 		{base(map[string]any{"run": []any{"/nowhere/x", "{p}"}}), "option run: stat /nowhere/x: no such file"},
 		{base(map[string]any{"run": []any{"/etc", "{p}"}}), "want a file that can be executed"},
+		{base(map[string]any{"run": []any{"/bin/sh", "-ec", "echo {p}"}}), "option run: {p} is within a text that sh runs as a program"},
 		{base(map[string]any{"run": []any{"/bin/sh", "{q}"}}), "option run: got {q}, want one of params"},
 		{base(map[string]any{"run": []any{"/bin/sh"}}), "option params: p: neither in run nor stdin"},
 		{base(map[string]any{"params": []any{map[string]any{"name": "p"}, map[string]any{"name": "p"}}}), "p: declared twice"},

@@ -341,7 +341,7 @@ func (c *command) approve(ctx context.Context, id string, f approvalsFlags) erro
 	switch {
 	case f.shown != "":
 		if len(f.shown) < console.ShownDigits || !strings.HasPrefix(q.Shown, f.shown) {
-			return refusedBy(&desk.Refusal{ID: q.ID, Why: fmt.Sprintf("--shown %s: it is not what was shown\nhint: callgate approvals show %s says what it is now", f.shown, q.ID)})
+			return refusedBy(&desk.Refusal{ID: q.ID, Why: fmt.Sprintf("--shown %s: it is not what was shown\nhint: callgate approvals show %s says what it is now", f.shown, q.ID+f.there())})
 		}
 	case console.IsTerminal(c.stdin) && console.IsTerminal(c.stderr):
 		p := console.NewPrompt(c.stdin, c.stderr, console.LookOf(c.stderr, c.getenv), s.person)
@@ -355,9 +355,20 @@ func (c *command) approve(ctx context.Context, id string, f approvalsFlags) erro
 			return quit(exitDenied)
 		}
 	default:
-		return usage("callgate approvals show "+q.ID+" says the digits", "without a terminal --shown must say what was shown")
+		return usage("callgate approvals show "+q.ID+f.there()+" says the digits", "without a terminal --shown must say what was shown")
 	}
 	return c.told(ctx, s, q.ID, answer, f.json)
+}
+
+// there is what a command line must end with to speak of the same journal and the same people.
+func (f approvalsFlags) there() (flags string) {
+	if f.state != "" {
+		flags += " --state " + word(f.state)
+	}
+	if f.host != "" {
+		flags += " --host " + word(f.host)
+	}
+	return flags
 }
 
 func (c *command) deny(ctx context.Context, id string, f approvalsFlags) error {

@@ -64,10 +64,13 @@ func find(runs []journal.RunInfo, id, dir string) (string, error) {
 	}
 	switch len(like) {
 	case 0:
-		return "", fmt.Errorf("%s: no run %q\nhint: callgate runs list shows those there are", dir, id)
+		return "", fmt.Errorf("%s: no run %q\nhint: callgate runs list --state %s shows those there are", dir, id, word(dir))
 	case 1:
 		return like[0], nil
 	}
 	slices.Sort(like)
+	if !slices.ContainsFunc(like[1:], func(r string) bool { return !strings.HasPrefix(r, like[0]+".") }) {
+		return like[0], nil // the others are of agents that it called
+	}
 	return "", fmt.Errorf("%s: more than one run begins with %q: %s", dir, id, strings.Join(like[:min(len(like), 5)], ", "))
 }

@@ -53,3 +53,18 @@ func TestEventsCutOffAreFound(t *testing.T) {
 		}
 	}
 }
+
+// The beginning of a run's id names it, though the runs of agents that it called begin so too.
+func TestARunIsFoundByItsBeginning(t *testing.T) {
+	runs := []journal.RunInfo{{ID: "20261130-a.1.6"}, {ID: "20261130-a"}, {ID: "20261130-a.1.7"}, {ID: "20261201-b"}, {ID: "20261201-c"}}
+	for id, want := range map[string]string{"20261130": "20261130-a", "20261130-a.1.7": "20261130-a.1.7", "20261201-b": "20261201-b"} {
+		if got, err := find(runs, id, "state"); got != want || err != nil {
+			t.Errorf("%s: got %q, %v, want %q", id, got, err, want)
+		}
+	}
+	for id, want := range map[string]string{"20261201": "more than one run begins with", "20261130-a.1": "more than one", "x": "hint: callgate runs list --state state shows"} {
+		if got, err := find(runs, id, "state"); got != "" || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %q, %v, want %q", id, got, err, want)
+		}
+	}
+}

@@ -56,7 +56,7 @@ func (c *command) watchRun(ctx context.Context, id string, follow bool, f runsFl
 	} else if i := slices.IndexFunc(runs, func(r journal.RunInfo) bool { return r.Status == journal.StatusRunning && r.Holder != nil }); i >= 0 {
 		id = runs[i].ID
 	} else {
-		err = fmt.Errorf("%s: no run is running\nhint: callgate runs list shows those there are; callgate runs show ID shows one again", dir)
+		err = fmt.Errorf("%s: no run is running\nhint: callgate runs list --state %s shows those there are; callgate runs show ID shows one again", dir, word(dir))
 	}
 	if err != nil {
 		return err

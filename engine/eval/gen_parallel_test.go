@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 )
 
 func init() {
@@ -110,20 +109,6 @@ func newStrandCase(r *rand.Rand, seed uint64) (*niCase, error) {
 
 // TestNoninterferenceOfStrands compares pairs of runs of programs whose strands meet.
 func TestNoninterferenceOfStrands(t *testing.T) {
-	start := time.Now()
 	n := tally{newCase: newStrandCase}
-	found, err := n.campaign(*pairs, *seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found != nil {
-		found.shrink()
-		t.Fatalf("after %d pairs: %s", n.pairs, found)
-	}
-	took := time.Since(start)
-	t.Logf("%d pairs of %d programs, %d %% of them visible to the end, %d comparisons, in %v: %.0f pairs a second",
-		n.pairs, n.programs, 100*n.alive/n.pairs, n.compared, took.Round(time.Millisecond), float64(n.pairs)/took.Seconds())
-	if n.alive*10 < n.pairs*2 {
-		t.Errorf("only %d of %d pairs stayed visible to the end: the test says little", n.alive, n.pairs)
-	}
+	n.run(t, 20)
 }

@@ -107,7 +107,8 @@ type repl struct {
 	editor *editor         // nil: there is no terminal to edit lines on
 	prompt *console.Prompt // to ask with; nil: not yet
 
-	ends     atomic.Pointer[context.CancelFunc] // the program that runs; nil: none does
+	armed    context.Context                    // in which the line that was typed runs, unless nil
+	ends     atomic.Pointer[context.CancelFunc] // ends the line that was typed; nil: none was, or it is over
 	events   []journal.Event                    // opened
 	decided  string                             // the last call that was decided on
 	loaded   map[string]bool                    // names of files that programs had
@@ -177,6 +178,7 @@ func (c *command) repl(ctx context.Context, path string, f replFlags) (err error
 	}
 	if r.terminal() {
 		r.editor = r.newEditor()
+		r.editor.typed = func() { r.arm(ctx) }
 		for _, in := range r.run.Session().Inputs() {
 			r.secret(in.Value)
 		}
@@ -396,12 +398,29 @@ func (r *repl) lines(ctx context.Context) error {
 	return nil
 }
 
+// arm has an interrupt end the line that was typed. It does so before the terminal turns Ctrl-C into one: of a line that does not run yet, too.
+func (r *repl) arm(ctx context.Context) {
+	r.disarm()
+	within, cancel := context.WithCancel(ctx)
+	r.armed = within
+	r.ends.Store(&cancel)
+}
+
+// disarm has an interrupt end nothing.
+func (r *repl) disarm() {
+	if cancel := r.ends.Swap(nil); cancel != nil {
+		(*cancel)()
+	}
+	r.armed = nil
+}
+
 // exec runs a program, and tells what came of it. An interrupt ends the program.
 func (r *repl) exec(ctx context.Context, file, text string) error {
-	within, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r.ends.Store(&cancel)
-	defer r.ends.Store(nil)
+	if r.armed == nil {
+		r.arm(ctx)
+	}
+	within := r.armed
+	defer r.disarm()
 	r.in.within(within)
 	defer r.in.within(ctx)
 	entry, err := r.run.Exec(within, file, text)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"callgate/agents"
 	"callgate/engine/eval"
 	"callgate/engine/journal"
@@ -158,6 +160,35 @@ func TestReplAtATerminal(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Logf("shown:\n%q", got)
+	}
+}
+
+// From when Ctrl-C is an interrupt, and no key any more, there is something that it ends: a line that does not run yet.
+func TestInterruptOfALineThatDoesNotRunYet(t *testing.T) {
+	person, program := openTerminal(t)
+	r := &repl{c: &command{stdin: program, stdout: program}, in: newTyped(program), state: &state{}}
+	r.editor = r.newEditor()
+	armed := false
+	r.editor.typed = func() {
+		if now, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS); err != nil || now.Lflag&unix.ISIG != 0 {
+			t.Errorf("Ctrl-C is an interrupt already: %v", err)
+		}
+		r.arm(t.Context())
+		armed = true
+	}
+	if _, err := person.WriteString("x = 1\r"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := r.next(t.Context())
+	if err != nil || text != "x = 1" || !armed {
+		t.Fatalf("typed %q, %v; told that it was: %t", text, err, armed)
+	}
+	(*r.ends.Load())()
+	if r.armed.Err() == nil {
+		t.Error("an interrupt did not end the line")
+	}
+	if r.disarm(); r.ends.Load() != nil || r.armed != nil {
+		t.Error("what is over can be ended")
 	}
 }
 

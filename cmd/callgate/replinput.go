@@ -193,7 +193,8 @@ type editor struct {
 	in, out *os.File
 	line    *term.Terminal
 	history *history
-	pressed bool // Ctrl-C, while a line was typed
+	pressed bool   // Ctrl-C, while a line was typed
+	typed   func() // is called when a program has been typed, while Ctrl-C is a key still; nil: nothing is
 	names   func() completions
 	tabs    int // how often the tab key was pressed in a row
 }
@@ -240,7 +241,12 @@ func (e *editor) next() (string, error) {
 		return "", err
 	}
 	defer e.line.SetBracketedPasteMode(false)
-	defer func() { _ = term.Restore(int(e.in.Fd()), before) }() // it was so a moment ago
+	defer func() {
+		if e.typed != nil {
+			e.typed()
+		}
+		_ = term.Restore(int(e.in.Fd()), before) // it was so a moment ago
+	}()
 	if w, h, err := term.GetSize(int(e.out.Fd())); err == nil && w >= narrow {
 		_ = e.line.SetSize(w, h) // it can fail where nothing can be written, and then the line below does
 	}

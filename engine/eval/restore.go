@@ -33,7 +33,7 @@ func Restore(c Config, b []byte) (s *Session, err error) {
 	if err := checkSnapshot(b); err != nil {
 		return nil, err
 	}
-	s, err = NewSession(Config{Host: c.Host, Tools: c.Tools, Limits: c.Limits})
+	s, err = NewSession(Config{Host: c.Host, Tools: c.Tools, Limits: c.Limits, Poll: c.Poll})
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,10 @@ type Config struct {
 	// Anew names the inputs that a session which is made again does not keep its own value of: theirs are those of Inputs, for
 	// functions of earlier programs too.
 	Anew []string
+
+	// Poll, unless nil, is called again and again while a program works, in its goroutine: at least about once a millisecond, but not while the
+	// host makes calls. What is done there the program waits for. It is of this session alone: one in a worker does not call it.
+	Poll func()
 }
 
 // Input is a named value given to a session.
@@ -78,6 +82,7 @@ type Session struct {
 	floor   label.ID
 	history label.ID // of the record of calls
 	host    Host
+	polled  func() // nil: nothing is
 	limits  Limits
 	permits permits
 
@@ -149,7 +154,7 @@ type Past struct {
 func NewSession(c Config) (*Session, error) {
 	s := &Session{
 		tab: label.NewTable(), floor: label.BottomID, history: label.BottomID,
-		host: c.Host, limits: c.Limits.WithDefaults(),
+		host: c.Host, polled: c.Poll, limits: c.Limits.WithDefaults(),
 		names: map[string]*cell{}, pre: map[string]val{},
 	}
 	s.permits = permits{last: make([]label.ClassID, len(decided)*ways), used: make([]int64, len(decided))}

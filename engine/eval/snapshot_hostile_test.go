@@ -524,7 +524,7 @@ func TestASnapshotKnowsEveryField(t *testing.T) {
 		of     any
 		fields string
 	}{
-		{Session{}, "tab floor history host limits permits names cells pre epoch live others turn calls printed output rises running"},
+		{Session{}, "tab floor history host polled limits permits names cells pre epoch live others turn calls printed output rises running"},
 		{val{}, "p n k lab"},
 		{tuple{}, "items hash mark next"},
 		{list{}, "items st iters mark next"},

@@ -183,6 +183,9 @@ func (t *thread) refuel() {
 // poll ends the program if it was cancelled or has taken too long. What works long between two
 // refuels calls it after each piece of less than a millisecond.
 func (t *thread) poll() {
+	if f := t.s.polled; f != nil {
+		f()
+	}
 	if t.looks++; t.looks == t.past.Looks {
 		if t.past.Wall {
 			panic(t.late())

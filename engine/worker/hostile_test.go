@@ -381,19 +381,26 @@ func TestNoLabelIsBelieved(t *testing.T) {
 
 // TestCancelling ends a program whose worker heeds it, and one whose does not.
 func TestCancelling(t *testing.T) {
-	s, err := openPipe(t, Config{Config: eval.Config{Host: newWorld(), Tools: worldTools, Limits: eval.Limits{Steps: 1 << 60}}})
+	s, err := openPipe(t, Config{Config: eval.Config{Host: newWorld(), Tools: worldTools, Limits: eval.Limits{Steps: 1 << 60, Calls: 1 << 30}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	out, err := s.Exec(ctx, "t.star", "x = 1\nwhile True: pass", low, eval.Past{})
-	if err != nil || out.Status != eval.Cancelled || out.Err.Code != "cancelled" {
-		t.Errorf("got %+v, %v", out, err)
-	}
-	out, err = s.Exec(t.Context(), "u.star", "y = 1", low, eval.Past{})
-	if err != nil || out.Status != eval.OK {
-		t.Errorf("afterwards: got %+v, %v: a worker that heeds a cancellation goes on", out, err)
+	for _, program := range []string{"while True: pass", "send(\"a\", 1)\nwhile True: pass", "while True: send(\"a\", 1)", "y = [sorted(range(1000))[0] for i in range(1 << 40)]"} {
+		for _, after := range []time.Duration{0, 100 * time.Microsecond, 20 * time.Millisecond} { // before something reads beside the program, and while it does
+			ctx, cancel := context.WithCancel(t.Context())
+			if after == 0 {
+				cancel()
+			}
+			time.AfterFunc(after, cancel)
+			out, err := s.Exec(ctx, "t.star", "x = 1\n"+program, low, eval.Past{})
+			if err != nil || out.Status != eval.Cancelled || out.Err.Code != "cancelled" {
+				t.Errorf("%s, after %v: got %+v, %v", program, after, out, err)
+			}
+			out, err = s.Exec(t.Context(), "u.star", "y = 1", low, eval.Past{})
+			if err != nil || out.Status != eval.OK {
+				t.Errorf("%s: afterwards: got %+v, %v: a worker that heeds a cancellation goes on", program, out, err)
+			}
+		}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		link := serveWith(t, func(rw io.ReadWriter) error {

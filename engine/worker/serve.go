@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"callgate/engine/eval"
 	"callgate/engine/label"
@@ -21,24 +22,20 @@ const (
 // Serve is the worker's side of a connection: it makes a session and runs its programs, whose calls it asks the other
 // side to make. achieved is what confines the process, for the hello. It returns once the other side says that there is nothing more, or is gone.
 func Serve(rw io.ReadWriter, achieved []string) error {
-	w := &server{c: newConn(rw), in: make(chan incoming), next: make(chan struct{})}
+	w := &server{c: newConn(rw), in: make(chan incoming, 1)}
 	h := hello{Version, eval.Language, achieved}
 	if err := w.c.send(frameHello, h.write); err != nil {
 		return fmt.Errorf("worker: hello: %w", err)
 	}
 	w.c.max, w.c.room = mostIn, roomIn
-	stop := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.read(stop)
-	}()
 	err := w.serve()
-	close(stop)
+	beside := w.reading()
 	if c, ok := rw.(io.Closer); ok {
 		c.Close()
 	}
-	<-done
+	if beside {
+		<-w.in
+	}
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -47,13 +44,14 @@ func Serve(rw io.ReadWriter, achieved []string) error {
 
 // server is a worker's side of a connection.
 type server struct {
-	c    *conn
-	s    *eval.Session
-	in   chan incoming
-	next chan struct{} // that the frame was read, and the next may come
-	err  error         // why nothing can be read any more
+	c     *conn
+	s     *eval.Session
+	in    chan incoming // what was read beside a program
+	since time.Time     // the program works; zero: it has only begun to
+	err   error         // why nothing can be read any more
 
 	mu     sync.Mutex
+	reads  bool            // something reads beside a program; what that has read is in in, or will be
 	ctx    context.Context // of the program that runs
 	cancel context.CancelFunc
 	past   eval.Past
@@ -66,8 +64,28 @@ type incoming struct {
 	err  error
 }
 
-// read reads frames, each when the one before was taken; a cancel it heeds itself.
-func (w *server) read(stop chan struct{}) {
+// receive returns the next frame. Who waits for one reads it: that another goroutine hands it on takes longer than all the rest of a call, as Go
+// wakes a thread for that.
+func (w *server) receive() incoming {
+	if !w.reading() {
+		return w.read()
+	}
+	in := <-w.in
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reads = false
+	return in
+}
+
+// reading reports whether something reads beside the program.
+func (w *server) reading() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.reads
+}
+
+// read reads a frame. What is said to a program that runs it heeds.
+func (w *server) read() incoming {
 	for {
 		k, d, err := w.c.receive()
 		if err == nil && (k == frameCancel || k == frameLive) {
@@ -77,19 +95,28 @@ func (w *server) read(stop chan struct{}) {
 		if err != nil {
 			w.notice(frameCancel) // nobody wants to know
 		}
-		select {
-		case w.in <- incoming{k, d, err}:
-		case <-stop:
-			return
-		}
-		if err != nil {
-			return
-		}
-		select {
-		case <-w.next:
-		case <-stop:
-			return
-		}
+		return incoming{k, d, err}
+	}
+}
+
+// besideAfter is how long a program works by itself before something reads beside it.
+const besideAfter = time.Millisecond
+
+// poll is called while a program works. Once it has worked for long, something reads beside it. There is no timer for that: setting one
+// takes as long as a call.
+func (w *server) poll() {
+	now := time.Now()
+	if w.since.IsZero() {
+		w.since = now
+	}
+	if now.Sub(w.since) < besideAfter {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.reads {
+		w.reads = true
+		go func() { w.in <- w.read() }()
 	}
 }
 
@@ -111,7 +138,7 @@ func (w *server) take(read map[kind]func(*decoder)) (kind, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
-	in := <-w.in
+	in := w.receive()
 	if w.err = in.err; w.err != nil {
 		return 0, w.err
 	}
@@ -121,7 +148,6 @@ func (w *server) take(read map[kind]func(*decoder)) (kind, error) {
 		return in.kind, w.err
 	}
 	w.err = in.d.done(in.kind, f)
-	w.next <- struct{}{}
 	return in.kind, w.err
 }
 
@@ -172,7 +198,7 @@ func nothing(*decoder) {}
 
 // start makes the session.
 func (w *server) start(m start) error {
-	cfg := eval.Config{Host: w, Tools: m.tools, Inputs: m.inputs, Limits: m.limits, Next: m.next, Anew: m.anew}
+	cfg := eval.Config{Host: w, Tools: m.tools, Inputs: m.inputs, Limits: m.limits, Next: m.next, Anew: m.anew, Poll: w.poll}
 	var problem string
 	var err error
 	if m.snapshot != nil {
@@ -211,6 +237,7 @@ func (w *server) run(p program) error {
 		w.cancel()
 		w.ctx, w.cancel, w.live = nil, nil, nil
 	}()
+	w.since = time.Time{}
 	compiled, err := eval.Compile(p.file, []byte(p.text), w.s.Env())
 	if err != nil {
 		return w.end(w.s.Reject(err, p.file, p.author))
@@ -254,6 +281,7 @@ func (w *server) Do(_ context.Context, calls []eval.Call) []eval.Result {
 			}
 		}})
 	}
+	w.since = time.Time{}
 	if err == nil && len(results) == len(calls) {
 		return results
 	}

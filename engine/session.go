@@ -59,6 +59,7 @@ type Session struct {
 	first   string // run of the session
 	held    bool   // an earlier run has left names
 	steps   int64  // of its programs so far
+	most    int64  // that they may take together; 0: each has its own limit, and there is no other
 
 	tier      gate.Tier // that programs run in, from the last one on
 	confined  []confine.Mechanism
@@ -118,6 +119,9 @@ func (e *Engine) session(ctx context.Context, run *journal.Run, b begun) (*Sessi
 	s := &Session{cfg: e.cfg, run: run, given: b.inputs, inputs: label.Bottom(), context: b.shown, first: run.ID()}
 	cfg := worker.Config{Config: eval.Config{Tools: e.sigs, Limits: b.limits}, Floor: e.cfg.Isolation.Floor}
 	var kept *gate.Kept
+	if b.within != nil {
+		s.most = b.within.Steps
+	}
 	if a := b.after; a != nil {
 		s.first, s.turn, s.held, s.typed, kept = a.first, a.Turns, true, slices.Clone(a.typed), a.kept
 		cfg.Snapshot, cfg.Account, cfg.Next = a.snapshot, a.account, true
@@ -280,6 +284,9 @@ func (s *Session) exec(ctx context.Context, p Program) (eval.Outcome, error) {
 	past, err := s.past()
 	if err != nil {
 		return eval.Outcome{}, err
+	}
+	if s.most > 0 {
+		past.Steps = max(s.most-s.Steps(), 1)
 	}
 	return s.eval.Exec(ctx, p.File, p.Text, p.Author, past)
 }

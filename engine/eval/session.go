@@ -139,7 +139,7 @@ type Outcome struct {
 	Looks int64
 }
 
-// Past is what is known of a program that runs again, its calls answered as they were before. The zero Past says that nothing is.
+// Past is what is known of a program before it runs, above all of one that runs again, its calls answered as they were before. The zero Past says that nothing is.
 type Past struct {
 	// Live is closed when the program goes on beyond what it did before: from then on the wall limit counts. nil: it counts from the
 	// beginning.
@@ -147,6 +147,8 @@ type Past struct {
 
 	Looks int64 // where it was ended by clock or cancellation, see [Outcome]; 0: it was not
 	Wall  bool  // it was the clock
+
+	Steps int64 // that are left to it, where that is less than the session's limit; 0: the limit
 }
 
 // NewSession returns a session without names. Tools whose names share a prefix up to a
@@ -303,6 +305,9 @@ func (s *Session) RunAgain(ctx context.Context, p *Program, author label.Label, 
 	clear(s.permits.used)
 	t := s.thread(ctx, pc)
 	t.past = past
+	if past.Steps > 0 {
+		t.maxSteps = min(t.maxSteps, past.Steps)
+	}
 	defer t.watch()()
 	t.author = s.tab.Intern(author.OnlySources())
 	t.turn = s.turn

@@ -222,7 +222,7 @@ func (w *server) begin(p program) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	w.past = eval.Past{Looks: p.looks, Wall: p.wall}
+	w.past = eval.Past{Looks: p.looks, Wall: p.wall, Steps: p.steps}
 	if p.again {
 		w.live = make(chan struct{})
 		w.past.Live = w.live
@@ -335,6 +335,7 @@ type program struct {
 	again bool
 	looks int64
 	wall  bool
+	steps int64
 }
 
 func (m *program) write(e *encoder) {
@@ -344,10 +345,11 @@ func (m *program) write(e *encoder) {
 	e.bool(m.again)
 	e.int(m.looks)
 	e.bool(m.wall)
+	e.int(m.steps)
 }
 
 func (m *program) read(d *decoder) {
-	m.file, m.text, m.author, m.again, m.looks, m.wall = d.text(), d.text(), d.label(), d.bool(), d.int(), d.bool()
+	m.file, m.text, m.author, m.again, m.looks, m.wall, m.steps = d.text(), d.text(), d.label(), d.bool(), d.int(), d.bool(), d.int()
 }
 
 // refusal is a program that may not start.

@@ -341,7 +341,7 @@ func (s *Session) Exec(ctx context.Context, file, text string, author label.Labe
 	if past.Live != nil {
 		late.Go(func() { r.goLive(inner, cancel, kill) })
 	}
-	m := program{file, text, author, past.Live != nil, past.Looks, past.Wall}
+	m := program{file, text, author, past.Live != nil, past.Looks, past.Wall, past.Steps}
 	out := r.run(inner, kill, frameRun, m.write)
 	if release() {
 		late.Done()

@@ -351,7 +351,7 @@ func TestMutants(t *testing.T) {
 		word, number, _ := strings.Cut(what, " ")
 		id, err := strconv.Atoi(number)
 		m, ok := byID[id]
-		if err != nil || !ok {
+		if err != nil || !ok || word != "told" && word != "left" {
 			rest = append(rest, scan.Text())
 			continue
 		}

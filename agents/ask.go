@@ -197,7 +197,6 @@ type wallet struct {
 	asked *tally
 	waits *waits
 	store journal.Store // of the run, and those beneath it; nil: the agent's
-	steps int64         // of all its programs; 0: each has its own limit, and there is no other
 }
 
 // within returns a context in which the tools of the run are paid from the wallet.

@@ -332,7 +332,6 @@ func (w *wallet) journal(other journal.Store) journal.Store {
 func (c *child) call(ctx context.Context, in *builtins.Invocation) (any, error) {
 	caller := in.Enter()
 	purse := c.purse(ctx)
-	purse.steps = caller.Steps
 	e, err := c.engine(purse)
 	if err != nil {
 		return nil, err
@@ -340,6 +339,10 @@ func (c *child) call(ctx context.Context, in *builtins.Invocation) (any, error) 
 	author := c.own().Join(caller.PC)
 	name := "agent " + c.Spec.Meta.Name
 	s, err := c.session(ctx, e, &caller, author)
+	if errors.Is(err, engine.ErrNothingLeft) {
+		used := c.used(&caller)
+		return nil, &builtins.Error{Code: engine.Budget, Text: name + ": " + engine.ErrNothingLeft.Error(), Label: &used}
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -375,15 +378,27 @@ func (c *child) call(ctx context.Context, in *builtins.Invocation) (any, error) 
 		return nil, &builtins.Waiting{Text: fmt.Sprintf("%s: run %s waits", name, s.ID())}
 	case engine.Cancelled:
 		return nil, &builtins.Waiting{Text: fmt.Sprintf("%s: run %s was stopped", name, s.ID())}
-	case engine.Budget:
-		if all := Limits(c.Spec.Limits).WithDefaults(); caller.Steps < all.Steps || caller.Calls < all.Calls {
-			met = label.Top() // what was left to it may depend on anything
-		}
 	}
-	if r.Last.Err != nil {
+	if c.borrowed(&r) {
+		met = met.Join(c.used(&caller))
+	} else if r.Last.Err != nil {
 		met = met.Join(r.Last.Err.Label)
 	}
 	return nil, &builtins.Error{Code: r.Status, Text: fmt.Sprintf("%s: %s", name, r.Reason), Label: &met}
+}
+
+// used is the label of how much is left to a call: that may depend on whatever was met before, by agents whose data nobody else has seen. It
+// is for nobody. Not every tag is added, as [label.Top] would: what is tagged as secret the journal does not hold, and the run could not be gone over.
+func (c *child) used(caller *builtins.Caller) label.Label {
+	return label.New(label.Untrusted, label.Only(), nil).Join(caller.PC).Join(caller.History).Join(c.own())
+}
+
+// borrowed reports whether an agent may have come to the end of what was left to its call, and not of the turns that are its own.
+func (c *child) borrowed(r *Result) bool {
+	if err := r.Last.Err; err != nil && err.Status == eval.Limited {
+		return true
+	}
+	return r.Status == engine.Budget && r.Turns < c.turns()
 }
 
 // over goes over the run of a call that is recorded, with no effect, for a replay of the run that made the call.
@@ -395,7 +410,6 @@ func (c *child) over(ctx context.Context, in *builtins.Invocation) {
 	caller := in.Enter()
 	out := Replayed{Run: caller.Child, Differences: []journal.Difference{}}
 	purse := c.purse(ctx)
-	purse.steps = caller.Steps
 	e, err := c.engine(purse)
 	if err == nil {
 		var s *engine.Session
@@ -446,6 +460,3 @@ func (c *child) session(ctx context.Context, e *engine.Engine, caller *builtins.
 	}
 	return e.Start(ctx, engine.Run{ID: caller.Child, Inputs: inputs, Context: shown, Within: caller})
 }
-
-// spentOut reports whether the steps are used up that were left to the call which the agent was run by.
-func (r *run) spentOut() bool { return r.purse.steps > 0 && r.session.Steps() >= r.purse.steps }

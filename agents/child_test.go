@@ -209,6 +209,7 @@ func TestAnAgentsBudgets(t *testing.T) {
 		{"the caller's steps, in all", "the_clerk(\"1\")\nthe_clerk(\"2\")\nthe_clerk(\"3\")", "for i in range(1500):\n    pass", "{steps: 4000}", "", "budget|steps"},
 		{"the caller's calls", "the_clerk(\"1\")", "for i in range(10):\n    box.read(\"1\")", "{calls: 5}", "", "calls"},
 		{"the caller's calls, afterwards", "the_clerk(\"1\")\nbox.read(\"1\")\nbox.read(\"1\")\nbox.read(\"1\")", "box.read(\"1\")\nbox.read(\"1\")", "{calls: 6}", "", "limit.calls"},
+		{"the caller's calls, before it began", "the_clerk(\"1\")", "box.read(\"1\")", "{calls: 1}", "", "budget"},
 		{"the caller's wall", "the_clerk(\"1\")", "for i in range(1000000000):\n    pass", "{wall: 200ms, steps: 100G}", "{steps: 100G}", "wall"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -220,9 +221,13 @@ func TestAnAgentsBudgets(t *testing.T) {
 			if test.clerkLimits != "" {
 				appendTo(t, dir+"/clerk/agent.yaml", "  limits: "+test.clerkLimits+"\n")
 			}
-			r := ranAs(t, built(t, dir, agents.Options{Tools: d.tools()}), agents.RunOptions{})
-			if r.Status == engine.Done || r.Last.Err == nil {
+			a := built(t, dir, agents.Options{Tools: d.tools(), Store: journal.NewMemory()})
+			r := ranAs(t, a, agents.RunOptions{ID: "r"})
+			if r.Status == engine.Done || r.Status == engine.Waiting || r.Last.Err == nil {
 				t.Fatalf("%s (%s)", r.Status, r.Reason)
+			}
+			if again, err := a.Replay(t.Context(), "r", nil); err != nil || !again.Same() {
+				t.Errorf("replayed %+v, %v", again, err)
 			}
 			if got := r.Last.Err.Code + r.Last.Err.Error(); !slices.ContainsFunc(strings.Split(test.want, "|"), func(w string) bool { return strings.Contains(got, w) }) {
 				t.Errorf("got %s, want %s", got, test.want)
@@ -308,6 +313,44 @@ func TestBesideAnAgentThatWaits(t *testing.T) {
 				t.Errorf("%s: replayed %+v, %v", boss, again, err)
 			}
 		}
+	}
+}
+
+// What was left to an agent when it began is left to it when it goes on, whatever those beside it have used since.
+func TestAnAgentThatWaitsGoesOnWithTheStepsThatItHad(t *testing.T) {
+	const clerk = "if id == \"1\": box.write(id)\nfor i in range(3000):\n    pass\nif id == \"2\": box.write(id)\ndone(id)\n"
+	const rules = writeAllowed + ", {id: p.ask, when: \"call.tool == 'box.write'\", action: ask}"
+	store, d := journal.NewMemory(), &desk{}
+	dir := family(t, "done(parallel([lambda: the_clerk(\"1\"), lambda: the_clerk(\"2\")]))\n", clerk, rules, nil)
+	appendTo(t, dir+"/agent.yaml", "  limits: {steps: 10k}\n")
+	r := ranAs(t, built(t, dir, agents.Options{Tools: d.tools(), Store: store}), agents.RunOptions{ID: "r"})
+	if r.Status != engine.Waiting || len(r.Waiting) != 2 {
+		t.Fatalf("%s (%s), %+v", r.Status, r.Reason, r.Waiting)
+	}
+	a := built(t, dir, agents.Options{Tools: d.tools(), Store: store, Approver: approveAll})
+	r, err := a.Resume(t.Context(), engine.Again{Run: "r"})
+	if err != nil || r.Status != engine.Done || fmt.Sprint(d.wrote) != "[1 2]" {
+		t.Fatalf("%s (%s), %v, wrote %v", r.Status, r.Reason, err, d.wrote)
+	}
+	if again, err := a.Replay(t.Context(), "r", nil); err != nil || !again.Same() {
+		t.Errorf("replayed %+v, %v", again, err)
+	}
+}
+
+// An agent that an agent runs has no more steps than are left to its caller's caller.
+func TestTheStepsOfAnAgentsAgent(t *testing.T) {
+	const leaf = "apiVersion: callgate/v1\nkind: Agent\nmetadata: {name: leaf}\nspec:\n  program: main.star\n  tools: []\n"
+	d := &desk{}
+	dir := family(t, "the_clerk(\"1\")\ndone(1)\n", "", writeAllowed, map[string]string{
+		"clerk/leaf/agent.yaml": leaf, "clerk/leaf/main.star": "for i in range(4000):\n    pass\ndone(1)\n",
+		"clerk/rec.md": "## turn 1\n\n```python\nfor i in range(4000):\n    pass\n```\n\n## turn 2\n\n```python\nleaf()\ndone(1)\n```\n",
+		"clerk/agent.yaml": "apiVersion: callgate/v1\nkind: Agent\nmetadata: {name: the-clerk}\nspec:\n  model: {provider: recorded, recording: rec.md}\n" +
+			"  instructions: Reads letters.\n  inputs: [{name: id}]\n  tools: [{use: agent, file: leaf}]\n  limits: {turns: 2}\n",
+	})
+	appendTo(t, dir+"/agent.yaml", "  limits: {steps: 10k}\n")
+	r := ranAs(t, built(t, dir, agents.Options{Tools: d.tools()}), agents.RunOptions{ID: "r"})
+	if r.Last.Err == nil || !strings.Contains(r.Last.Err.Error(), "turn2.star:1:5: budget") {
+		t.Errorf("%s (%s), %v, want the leaf to have what the clerk has left", r.Status, r.Reason, r.Last.Err)
 	}
 }
 

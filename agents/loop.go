@@ -53,13 +53,10 @@ func (r *run) loop(ctx context.Context, inputs []journal.Input) error {
 	before := r.session.Turns()
 	r.inPlay = a.inPlay(inputs, before)
 	say(opening(inputs, before))
-	turns := a.Spec.Limits.Turns
-	if turns <= 0 {
-		turns = defaultTurns
-	}
+	turns := a.turns()
 	failures, without := map[string]int{}, 0
 	for turn := before + 1; turn <= before+turns; turn++ {
-		if r.spentOut() {
+		if r.session.Spent() {
 			r.out.Status, r.out.Reason = engine.Budget, "the steps that were left to it are used up"
 			return nil
 		}
@@ -125,6 +122,14 @@ func (r *run) loop(ctx context.Context, inputs []journal.Input) error {
 		r.out.Reason = fmt.Sprintf("%d turns used up without done(value)", turns)
 	}
 	return nil
+}
+
+// turns is how many programs a model may write.
+func (a *Agent) turns() int {
+	if n := a.Spec.Limits.Turns; n > 0 {
+		return n
+	}
+	return defaultTurns
 }
 
 // reply asks the model for its next reply, or takes it from the journal; either is paid from the run's purse.

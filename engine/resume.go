@@ -95,6 +95,7 @@ func (e *Engine) Resume(ctx context.Context, a Again) (_ *Session, err error) {
 	}
 	b := begun{
 		revision: header.Revision, inputs: slices.Clone(header.Inputs), shown: label.Top(), meter: int(header.Limits["meter"]), after: a.After, within: a.Within,
+		most: header.Limits["all_steps"], // what was left when it began: those beside it may have used more since, as they did not then
 		limits: eval.Limits{
 			Steps: header.Limits["steps"], Memory: header.Limits["memory"], Wall: time.Duration(header.Limits["wall_ms"]) * time.Millisecond,
 			Calls: int(header.Limits["calls"]), Depth: int(header.Limits["depth"]), Output: header.Limits["output"],

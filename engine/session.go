@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -84,9 +85,9 @@ func (e *Engine) Start(ctx context.Context, r Run) (_ *Session, err error) {
 	}
 	if c := r.Within; c != nil {
 		if c.Steps <= 0 || c.Calls <= 0 {
-			return nil, fmt.Errorf("engine: run %s: nothing is left to it", run.ID())
+			return nil, fmt.Errorf("engine: run %s: %w", run.ID(), ErrNothingLeft)
 		}
-		b.within = c
+		b.within, b.most = c, c.Steps
 		b.limits, b.meter = bounded(c, b.limits, b.meter)
 	}
 	s, err := e.session(ctx, run, b)
@@ -109,19 +110,20 @@ type begun struct {
 	meter    int
 	after    *Earlier         // nil: the session begins
 	within   *builtins.Caller // nil: it is no part of another run
+	most     int64            // steps of all its programs together; 0: each has its own limit, and there is no other
 }
+
+// ErrNothingLeft is why a run cannot begin that is a part of a call: the caller has used its steps or calls up.
+var ErrNothingLeft = errors.New("nothing is left to it")
 
 // session makes the session of a run that has begun.
 func (e *Engine) session(ctx context.Context, run *journal.Run, b begun) (*Session, error) {
 	if e.cfg.Watch != nil {
 		run.Watch(e.cfg.Watch)
 	}
-	s := &Session{cfg: e.cfg, run: run, given: b.inputs, inputs: label.Bottom(), context: b.shown, first: run.ID()}
+	s := &Session{cfg: e.cfg, run: run, given: b.inputs, inputs: label.Bottom(), context: b.shown, first: run.ID(), most: b.most}
 	cfg := worker.Config{Config: eval.Config{Tools: e.sigs, Limits: b.limits}, Floor: e.cfg.Isolation.Floor}
 	var kept *gate.Kept
-	if b.within != nil {
-		s.most = b.within.Steps
-	}
 	if a := b.after; a != nil {
 		s.first, s.turn, s.held, s.typed, kept = a.first, a.Turns, true, slices.Clone(a.typed), a.kept
 		cfg.Snapshot, cfg.Account, cfg.Next = a.snapshot, a.account, true
@@ -183,6 +185,7 @@ func (e *Engine) header(s *Session, b begun) journal.RunStarted {
 		},
 	}
 	if c := b.within; c != nil {
+		h.Limits["all_steps"] = b.most
 		h.Parent = &journal.Parent{Run: c.Run, Call: c.Call, Root: c.Root}
 	}
 	if a := b.after; a != nil {
@@ -193,6 +196,9 @@ func (e *Engine) header(s *Session, b begun) journal.RunStarted {
 
 // Under returns what the run has used that a call began, for [builtins.Invocation.Leave].
 func (s *Session) Under() builtins.Under { return s.gate.Under(s.steps) }
+
+// Spent reports whether the steps are used up that were left to the call which the run is a part of.
+func (s *Session) Spent() bool { return s.most > 0 && s.Steps() >= s.most }
 
 // Steps returns how many steps the session's programs, and those of agents that they ran, have taken.
 func (s *Session) Steps() int64 { return s.Under().Steps }
@@ -287,6 +293,7 @@ func (s *Session) exec(ctx context.Context, p Program) (eval.Outcome, error) {
 	}
 	if s.most > 0 {
 		past.Steps = max(s.most-s.Steps(), 1)
+		s.gate.SetSteps(min(s.eval.Limits().Steps, past.Steps))
 	}
 	return s.eval.Exec(ctx, p.File, p.Text, p.Author, past)
 }

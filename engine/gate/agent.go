@@ -112,6 +112,13 @@ func (g *Gate) left(u *builtins.Under) {
 	g.memo = false
 }
 
+// SetSteps says how many steps the program has that begins: agents that it runs have no more together.
+func (g *Gate) SetSteps(n int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cfg.Left.Steps = n
+}
+
 // Under returns what the session has used that a call began; steps are those of its own programs.
 func (g *Gate) Under(steps int64) builtins.Under {
 	g.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Version is that of the frames. Both sides must have the same.
-const Version = 1
+// Version is that of the frames: it changes with whatever is in one. Both sides must have the same.
+const Version = 2
 
 // kind says what a frame is.
 type kind byte

@@ -43,13 +43,20 @@ var strandStmts = templatesOf(
 	"7 // $I", "if $B: 7 // $I", "try: 7 // $I\nexcept: send(1)", "try:\n  send(1)\n  7 // $I\n  own = 1\nexcept: own = 2", "try:\n  send(1)\n  7 // $I\n  sh0 = 1\nexcept: pass", "try:\n  look($I)\n  no0 = 3\nexcept ToolError: send(2)", "try:\n  send(2)\n  q0.append(7 // $I)\nfinally: send(3)",
 	"while $B:\n  send(1)\n  break", "send(quota())", "send(attempt(look, $I).ok)", "recv()", "send(recv())", "attempt(pay, $I)", "n1 = endorse($B, 'user', 'w')", "send(choose($S, [0, 1, 2, 3]))", "if $B: return 1", "return $I",
 	"sorted([2, 1], key = lambda z: send(z) or $i)", "send(parallel([lambda: own, lambda: send(own), lambda: $I]))", "parallel([lambda: $B and q0.append(1), lambda: send(len(q0))])", "try: parallel([lambda: 7 // $I, lambda: send(1)])\nexcept: send(2)",
+	"if $B: struct(get = lambda: send(1)).get()", "if $B: struct(get = lambda: parallel([lambda: send(1), lambda: own])).get()", "if $B: struct(get = inner).get()",
 )
 
 // strandsOf writes programs whose strands meet.
 func (g *gen) strandsOf() []string {
 	g.out, g.bol = nil, true
 	g.write("sh0 = 0\nq0 = [1, 2]\ngets = []\nsets = []\n")
+	if g.chance(30) {
+		g.write("if " + g.one(vocabulary['B'].plain) + ": send(0)\n")
+	}
 	g.statements(g.IntN(2))
+	g.write("def inner():\n  try: parallel([lambda: 7 // ")
+	g.write(g.one([]string{"s1", "s2", "s3"}))
+	g.write(", lambda: sh0])\n  except ZeroDivisionError: pass\n")
 	g.write("def outer():\n")
 	g.indent, g.fn, g.depth = "  ", true, 1
 	g.write("a = 1\nx = l0\nm = d0\nk0 = []\nj0 = 0\nj1 = 1\nh = lambda: j0\nno0 = 0\n")

@@ -217,11 +217,9 @@ func (f *fork) turn(t *thread, st *strand, run func()) {
 	t.mem.resume(caller)
 	t.raises++
 	if told != f.told {
-		if up := t.strand; up != nil && !t.tab.Flows(told, t.join(t.far, t.tab.Control(t.s.floor))) {
-			up.alone = true // its strands make other calls if the check ends them
-		}
 		f.tell(t, told, st)
 		t.pc = t.level(t.pc)
+		t.expect(t.pc, t.join(t.pc, told)) // the strands make other calls if the check ends them
 		t.check(told)
 	}
 }
@@ -259,12 +257,7 @@ func (f *fork) end(t *thread) {
 // send makes the calls of a wave, or, within a strand, lets them be made with those of the others.
 func (f *fork) send(t *thread, calls []*request) {
 	t.pc = t.level(t.pc)
-	for _, r := range calls {
-		if !t.tab.Flows(t.join(t.pc, f.told), r.pc) {
-			t.enterHistory(t.join(t.pc, f.told))
-			break
-		}
-	}
+	t.enterHistory(t.join(t.pc, f.told)) // where the caller is a strand, that it waits is known to the others around it
 	now := t.join(t.pc, f.told)
 	for _, r := range calls {
 		if !t.tab.Flows(now, r.pc) {

@@ -18,19 +18,20 @@ func copyModule() *module {
 			return v
 		}),
 		"deepcopy": def("copy.deepcopy", "x", func(t *thread, c *call) val {
-			l := t.join(t.shallow(c), t.deepLabel(c.args[0]))
-			t.deeper(c, l)
-			d := deepCopier{t: t, l: t.shallow(c), made: map[unsafe.Pointer]val{}}
+			deep := t.join(t.pc, t.deepLabel(c.args[0]))
+			t.deeper(c, deep)
+			d := deepCopier{t: t, l: t.shallow(c), deep: deep, made: map[unsafe.Pointer]val{}}
 			return d.copy(c.args[0], 0)
 		}),
 	})
 }
 
 // deepCopier copies what can be changed, and what holds such, each once. Elements keep their labels; the structure of a copy has
-// that of the original, and the label of that it was copied.
+// that of the original, and the label of that it was copied. An error depends on all that is copied.
 type deepCopier struct {
 	t    *thread
 	l    label.ID
+	deep label.ID
 	made map[unsafe.Pointer]val
 }
 
@@ -46,7 +47,7 @@ func (d *deepCopier) copy(v val, depth int) val {
 		return v
 	}
 	if depth > maxWalk {
-		panic(t.errorf(t.join(d.l, t.deepLabel(v)), "too-deep", "deepcopy: nested more than %d deep", maxWalk))
+		panic(t.errorf(d.deep, "too-deep", "deepcopy: nested more than %d deep", maxWalk))
 	}
 	if old, ok := d.made[v.p]; ok {
 		return old.with(v.lab)

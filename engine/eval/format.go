@@ -28,7 +28,7 @@ type fspec struct {
 const maxField = 1 << 20
 
 // formatSpec returns the text of a value under a format specification, exactly as CPython's
-// format does for int, float, str and bool; the empty specification is str. An error is at p; it carries l and all that v holds.
+// format does for int, float, str and bool; the empty specification is str. An error is at p and carries l, which has all the labels of v.
 func (t *thread) formatSpec(v val, spec string, l label.ID, p pos) string {
 	if spec == "" {
 		return t.str(v)
@@ -50,7 +50,7 @@ func (w *textWriter) format(v val, spec string, l label.ID, p pos) {
 		return
 	}
 	fail := func(format string, args ...any) *Error {
-		return t.fail(p, t.join(l, t.deepLabel(v)), "format", "format: "+format, args...)
+		return t.fail(p, l, "format", "format: "+format, args...)
 	}
 	switch v.k {
 	case kString, kBool, kInt, kBig, kFloat:

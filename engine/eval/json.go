@@ -42,7 +42,7 @@ func jsonDecode(t *thread, c *call) val {
 	case args[0].k != kString:
 		panic(t.badArg(c, "for parameter x: got %s, want string", args[0].typeName()))
 	}
-	d := jsonReader{t: t, s: args[0].str(), l: t.join(t.join(c.star, t.pc), args[0].lab)}
+	d := jsonReader{t: t, s: args[0].str(), l: t.join(t.pc, args[0].lab)}
 	v, ok := d.document()
 	switch {
 	case ok:

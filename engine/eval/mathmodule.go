@@ -206,7 +206,7 @@ func statisticsModule() *module {
 	add := func(name string, least int, run func(t *thread, c *call, xs []val, l label.ID) val) {
 		funcs[name] = def("statistics."+name, "data", func(t *thread, c *call) val {
 			v := t.iterableArg(c, 0)
-			l := t.join(t.shallow(c), t.deepLabel(v))
+			l := t.join(t.pc, t.deepLabel(v))
 			t.deeper(c, l)
 			xs := t.elements(v)
 			if len(xs) < least {
@@ -274,7 +274,7 @@ func statisticsModule() *module {
 		d := &dict{}
 		best := 0
 		for _, x := range xs {
-			h := t.hash(x.with(t.join(x.lab, l)))
+			h := t.hash(x.with(l))
 			i := t.find(d, x, h)
 			if i < 0 {
 				t.insert(d, x, h, intVal(0, label.BottomID))
@@ -285,7 +285,7 @@ func statisticsModule() *module {
 				best = i
 			}
 		}
-		return d.ents[best].k.with(t.join(d.ents[best].k.lab, l))
+		return d.ents[best].k.with(l)
 	})
 	return makeModule("statistics", funcs)
 }

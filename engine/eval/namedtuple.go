@@ -46,8 +46,7 @@ func addNamedTuple() {
 	namedType.method("_make", "iterable", func(t *thread, c *call) val {
 		from := t.iterableArg(c, 0)
 		l := t.shallow(c)
-		v := t.newNamed(c, c.recv.object(), t.elements(from), nil)
-		return v.with(t.join(v.lab, l))
+		return t.newNamed(c, c.recv.object(), t.elements(from), nil).with(l)
 	})
 	namedType.check = func(o *object) bool {
 		if int64(len(o.items)) < 1+o.n || int64(len(o.items)) > 1+2*o.n || o.n < 0 {
@@ -116,7 +115,7 @@ func addNamedTuple() {
 		return intVal(int64(i), l)
 	})
 	n.method("count", "x", func(t *thread, c *call) val {
-		l, n := t.join(t.shallow(c), t.deepLabel(c.args[0])), int64(0)
+		l, n := t.shallow(c), int64(0)
 		for _, e := range c.recv.tuple().items {
 			t.charge(1)
 			l = t.join(l, e.lab)

@@ -243,7 +243,7 @@ func (f *percenter) integer(spec *fspec, verb byte, v val, zero bool) {
 			panic(f.fail("%%%c format requires integer: cannot convert float infinity to integer", verb).of("OverflowError"))
 		}
 		i, _ := new(big.Float).SetFloat64(x).Int(nil)
-		v = bigVal(i, v.lab)
+		v = bigVal(i, label.BottomID)
 	default:
 		panic(f.fail("%%%c format requires integer: cannot convert %s to int", verb, v.typeName()))
 	}

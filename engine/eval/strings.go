@@ -445,7 +445,7 @@ func stringJoin(t *thread, c *call) val {
 	t.deeper(c, l)
 	if n < 2 {
 		if n == 0 {
-			first = stringVal("", l)
+			first = stringVal("", label.BottomID)
 		}
 		return first.with(l)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"callgate/engine/gate"
 	"callgate/engine/journal"
 	"callgate/engine/label"
+	"callgate/engine/syntax"
 	"callgate/engine/value"
 	"callgate/policies"
 	"callgate/policies/root"
@@ -182,6 +184,7 @@ func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Pro
 			}
 		}
 	}
+	problems = append(problems, callable(granted)...)
 	problems = append(problems, a.openAgents(ctx, p)...)
 	problems = append(problems, a.apart(p, places)...)
 	a.places = places
@@ -193,6 +196,31 @@ func (a *Agent) grant(ctx context.Context, p *spec.Project) (problems []spec.Pro
 	for _, n := range a.names() {
 		if strings.Contains(n, ".") && a.tools.Lookup(n) == nil {
 			a.known = append(a.known, n)
+		}
+	}
+	return problems
+}
+
+// words are names that a program could write if none were a word of the language. Servers have others for their tools.
+var words = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+
+// callable reports tools that no program could call by their names, or that would keep one from something else.
+func callable(granted map[string]spec.Position) (problems []spec.Problem) {
+	known := eval.Universe()
+	for name, pos := range granted {
+		fail := func(format string, args ...any) {
+			problems = append(problems, spec.Problem{Pos: pos, Text: fmt.Sprintf("tool %q: ", name) + fmt.Sprintf(format, args...), Hint: "give it another name"})
+		}
+		first, _, _ := strings.Cut(name, ".")
+		if _, err := syntax.Parse("", []byte(name+"()\n"), syntax.Limits{}); err != nil && words.MatchString(name) {
+			fail("a word of the language cannot be a name")
+		} else if slices.Contains(known, first) {
+			fail("the language has the name %s", first)
+		}
+		for i, r := range name {
+			if at, ok := granted[name[:i]]; r == '.' && ok {
+				fail("there is a tool %q, at %s, and a tool holds no others", name[:i], at)
+			}
 		}
 	}
 	return problems

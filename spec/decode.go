@@ -191,16 +191,17 @@ func (f *file) uses(n *node) []Use {
 			u.MCP = &MCP{Command: m.get("command").strs(), URL: m.get("url").str(), Pin: f.resolve(item.get("pin")).Path}
 		}
 		if item.get("use") != nil {
-			switch u.Pos = item.get("use").pos; u.Name {
+			granted := item.get("use")
+			switch u.Pos = granted.pos; u.Name {
 			case UseLLM:
 				u.Model, u.Limits = f.model(item.get("model")), f.limits(item)
 			case UseAgent:
-				u.Agent = f.existing(item.get("file")).Path
+				u.Agent, granted = f.existing(item.get("file")).Path, nil
+			case useCommand:
+				granted = item.get("name")
 			}
 			u.Beneath = item.get("for").str() == "agents"
-			if u.Name != UseAgent {
-				f.once(names, "tool", item.get("use"))
-			}
+			f.once(names, "tool", granted)
 			for i, k := range item.keys {
 				if k.text == "use" || k.text == "for" {
 					continue

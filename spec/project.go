@@ -84,11 +84,12 @@ func expand(uses []Use, sets []*Toolset) (out []Use, declare []Declaration, prob
 			t := byName[u.Name]
 			switch {
 			case u.Name == "" || t == nil:
-				if at, twice := granted[u.Name]; twice && u.Name != "" && u.Name != UseAgent {
-					problems = append(problems, Problem{Pos: u.Pos, Text: "tool " + quoted(u.Name) + ": declared twice, first at " + at.String()})
+				name, pos := u.grants()
+				if at, twice := granted[name]; twice && name != "" {
+					problems = append(problems, Problem{Pos: pos, Text: "tool " + quoted(name) + ": declared twice, first at " + at.String()})
 					continue
 				}
-				granted[u.Name] = u.Pos
+				granted[name] = pos
 				out = append(out, u)
 			case open[u.Name]:
 				problems = append(problems, Problem{Pos: u.Pos, Text: "toolset " + quoted(u.Name) + ": uses itself"})

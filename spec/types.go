@@ -132,6 +132,21 @@ const (
 	UseAgent = "agent" // another agent, as a tool of its name
 )
 
+// useCommand is a program of the machine, as a tool of the name that its setting "name" says.
+const useCommand = "command"
+
+// grants is the name of what a use grants that can be granted once alone, and where it stands; "" if the file does not say it.
+func (u *Use) grants() (string, Position) {
+	switch u.Name {
+	case UseAgent:
+		return "", u.Pos
+	case useCommand:
+		name, _ := u.Options["name"].Value.(string)
+		return name, u.Options["name"].Pos
+	}
+	return u.Name, u.Pos
+}
+
 // Option is one setting of a tool, with its place.
 type Option struct {
 	Value any // nil, bool, int, float64, string, []any, map[string]any

@@ -16,6 +16,7 @@ var theHouse = house{
 	rooms: []room{
 		// Bottom up: each room may import those named, which stand above it.
 		{pkg: "engine/label"},
+		{pkg: "engine/secret"},
 		{pkg: "engine/value", may: "engine/label"},
 		{pkg: "engine/syntax", doors: "go.starlark.net"},
 		{pkg: "engine/eval", may: "engine/label engine/value engine/syntax", doors: "go.starlark.net unsafe"},
@@ -30,7 +31,7 @@ var theHouse = house{
 		{pkg: "policies/internal/...", may: "engine/label engine/value policies spec"},
 
 		{pkg: "builtins", may: "engine/label engine/value", doors: "github.com/santhosh-tekuri/jsonschema golang.org/x/net"},
-		{pkg: "builtins/std", may: "builtins engine/confine engine/label engine/value", doors: "modernc.org/sqlite golang.org/x/net golang.org/x/text net net/http syscall"},
+		{pkg: "builtins/std", may: "builtins engine/confine engine/label engine/secret engine/value", doors: "modernc.org/sqlite golang.org/x/net golang.org/x/text net net/http syscall"},
 		{pkg: "builtins/mcp", may: "builtins engine/label engine/value", doors: "github.com/modelcontextprotocol/go-sdk net/http os/exec"},
 		{pkg: "builtins/script", may: "builtins engine/eval engine/label engine/syntax engine/value", doors: "go.starlark.net"},
 
@@ -42,7 +43,7 @@ var theHouse = house{
 		{pkg: "engine/desk", may: "engine/gate engine/journal engine/label engine/value policies"},
 		{pkg: "engine", may: "builtins engine/confine engine/eval engine/gate engine/journal engine/label engine/syntax engine/value engine/worker policies"},
 
-		{pkg: "agents/model", doors: "github.com/sashabaranov/go-openai github.com/zalando/go-keyring net net/http"},
+		{pkg: "agents/model", may: "engine/secret", doors: "github.com/sashabaranov/go-openai github.com/zalando/go-keyring net net/http"},
 		{pkg: "agents/model/modeltest", may: "agents/model", doors: "net/http"},
 		// An agent is built from its files, so this room knows every tool and every engine.
 		{pkg: "agents", may: "agents/model builtins builtins/mcp builtins/script builtins/std engine engine/eval engine/gate engine/journal engine/label engine/syntax engine/value policies policies/cel policies/library policies/rego policies/root spec"},

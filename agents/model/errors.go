@@ -51,7 +51,7 @@ const maxSaid = 200
 
 // line makes one short line of what a server said, without the key. Markup says nothing.
 func line(s string, key Key) string {
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }), " ")
+	s = strings.Join(strings.FieldsFunc(key.out(s), func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }), " ")
 	if s = key.out(s); strings.HasPrefix(s, "<") {
 		return ""
 	}

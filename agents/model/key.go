@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"github.com/zalando/go-keyring"
+
+	"callgate/engine/secret"
 )
 
 // Key is what a provider knows its customer by. It is written "[key]" however it is printed or encoded. The zero Key is none.
 type Key struct {
-	text *string // a pointer: a key in a field that is not exported is printed without its methods
+	text  *string // a pointer: a key in a field that is not exported is printed without its methods
+	forms *secret.Forms
 }
 
 const keyMark = "[key]"
@@ -31,7 +34,7 @@ func NewKey(s string) (Key, error) {
 	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return Key{}, errors.New("want one word of printable ASCII")
 	}
-	return Key{&s}, nil
+	return Key{&s, secret.Of(s)}, nil
 }
 
 const maxKey = 8 << 10
@@ -42,29 +45,14 @@ func (k Key) Format(f fmt.State, _ rune)   { io.WriteString(f, keyMark) }
 func (k Key) MarshalText() ([]byte, error) { return []byte(keyMark), nil }
 func (k Key) MarshalJSON() ([]byte, error) { return []byte(`"` + keyMark + `"`), nil }
 
-// in reports whether the key occurs in a text.
-func (k Key) in(s string) bool { return k.text != nil && strings.Contains(s, *k.text) }
+// in reports whether a text holds the key, in one of its forms.
+func (k Key) in(s string) bool { return k.forms.In(s) }
 
 // out takes the key out of a text.
-func (k Key) out(s string) string {
-	if k.text == nil {
-		return s
-	}
-	return strings.ReplaceAll(s, *k.text, keyMark)
-}
+func (k Key) out(s string) string { return k.forms.Out(s, keyMark) }
 
 // before is a text without the beginning of the key that it may end with.
-func (k Key) before(s string) string {
-	if k.text == nil {
-		return s
-	}
-	for n := min(len(*k.text), len(s)); n > 0; n-- {
-		if strings.HasSuffix(s, (*k.text)[:n]) {
-			return s[:len(s)-n]
-		}
-	}
-	return s
-}
+func (k Key) before(s string) string { return k.forms.Before(s) }
 
 // KeySource says where a key is. The zero KeySource is nowhere: no key is sent.
 type KeySource struct {

@@ -364,7 +364,8 @@ func (a *attempt) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	said := a.key.out(res.Header.Get("Content-Type")) // before its letters are made small
+	kind, _, _ := mime.ParseMediaType(said)
 	switch {
 	case res.StatusCode < 200 || res.StatusCode >= 300:
 		b, _ := io.ReadAll(io.LimitReader(a.reader(res.Body), maxFailed)) // what cannot be read says nothing
@@ -396,7 +397,7 @@ func (a *attempt) Do(req *http.Request) (*http.Response, error) {
 		return nil, &wholeAnswer{b}
 	}
 	res.Body.Close()
-	if kind == "" {
+	if kind, _, _ = strings.Cut(said, ";"); kind == "" {
 		kind = "something without a type"
 	}
 	return nil, &Error{Status: res.StatusCode, Text: fmt.Sprintf("the server answered with %s, want text/event-stream", line(kind, a.key)), Hint: "look at model.baseURL: this is no server of models, or it stands behind one that asks to log in"}
@@ -475,7 +476,7 @@ func (a *attempt) grow(text string, size int) error {
 	if size > maxReply {
 		return &Error{Text: fmt.Sprintf("the reply is longer than %d KiB", maxReply>>10), Hint: "set model.maxTokens lower, if the server heeds it"}
 	}
-	if a.key.in(text[max(0, min(a.looked, len(text))-maxKey):]) {
+	if a.key.in(text[max(0, min(a.looked, len(text))-a.key.forms.Window()):]) {
 		return holdsKey()
 	}
 	a.looked = len(text)

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -195,6 +196,14 @@ func TestServersThatMisbehave(t *testing.T) {
 		{name: "huge headers", answer: modeltest.Fail(200, "x", "x", "X-Big", strings.Repeat("x", 100<<10)), err: "headers of the answer are longer", hint: "model.baseURL"},
 		{name: "the key in the reply", answer: modeltest.Says(model.Reply{Text: "your key is " + modeltest.Key}), err: "the reply holds the key", hint: "another key"},
 		{name: "the key in a call", answer: modeltest.Says(model.Reply{Calls: []model.Call{{ID: "a", Name: "run", Input: modeltest.Key}}}), err: "the reply holds the key", hint: "another key"},
+		{name: "the key in a reply, in base64", answer: modeltest.Says(model.Reply{Text: "it is " + base64.RawURLEncoding.EncodeToString([]byte("Bearer "+modeltest.Key))}), err: "the reply holds the key", hint: "another key"},
+		{name: "the key in a reply's program", answer: modeltest.Says(model.Reply{Text: "```\ndone(\"\\x73" + modeltest.Key[1:] + "\")\n```"}), err: "the reply holds the key", hint: "another key"},
+		{name: "the key in an error, in base64", answer: fail(400, "x", "you sent "+base64.StdEncoding.EncodeToString([]byte(modeltest.Key))+"!"), err: "you sent [key]!", hint: ""},
+		{name: "the key in an error, escaped", answer: fail(400, "x", `you sent \u0073`+modeltest.Key[1:]+"!"), err: "you sent [key]!", hint: ""},
+		{name: "the key in an error, in capitals", answer: fail(400, "x", "you sent "+strings.ToUpper(modeltest.Key)+"!"), err: "you sent [key]!", hint: ""},
+		{name: "the key as the answer's type", answer: func(w http.ResponseWriter, _ *modeltest.Asked) {
+			w.Header().Set("Content-Type", "Text/"+strings.ToUpper(modeltest.Key)+"; a=b")
+		}, err: "the server answered with Text/[key], want text/event-stream", hint: "model.baseURL"},
 		{name: "the key in an error", answer: fail(400, "x", "you sent "+modeltest.Key+"!"), err: "you sent [key]!", hint: ""},
 		{name: "wait longer than there is time", answer: fail(429, "rate_limit_error", "slow down", "Retry-After", "7200"), err: "asks to wait 2h0m0s, which is more than is left of model.timeout", hint: "run it again later"},
 	} {
@@ -233,7 +242,8 @@ func TestServersThatMisbehave(t *testing.T) {
 					if !ok || reply.Text != "" || reply.Calls != nil {
 						t.Fatalf("got %+v, %v, want an error", reply, err)
 					}
-					if text := err.Error(); !strings.Contains(text, test.err) || !strings.Contains(bad.Hint, test.hint) || len(text) > 700 || strings.Contains(text, "sk-test") ||
+					if text := err.Error(); !strings.Contains(text, test.err) || !strings.Contains(bad.Hint, test.hint) || len(text) > 700 || strings.Contains(strings.ToLower(text), "sk-test") ||
+						strings.Contains(text, modeltest.Key[1:]) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(modeltest.Key))[:8]) ||
 						strings.Count(text, "\n") > 1 || !strings.HasPrefix(text, "model "+provider+"/test-model at 127.0.0.1:") {
 						t.Errorf("got %s\nwant …%s…, hint …%s…", text, test.err, test.hint)
 					}

@@ -21,6 +21,7 @@ import (
 
 	"callgate/builtins"
 	"callgate/engine/label"
+	"callgate/engine/secret"
 	"callgate/engine/value"
 )
 
@@ -262,7 +263,7 @@ func (w *web) call(ctx context.Context, method string, in *builtins.Invocation) 
 		return nil, w.notAllowed(u)
 	}
 	first, seen := req.entry, label.Bottom()
-	var known []sent // what was sent as a secret, which whoever it was sent to may say anywhere that it leads to
+	var known *secret.Forms // what was sent as a secret, which whoever it was sent to may say anywhere that it leads to
 	for range maxRedirects + 1 {
 		// Credentials are for the entry that was called, and for no other that a server leads to.
 		var own []sent
@@ -270,7 +271,7 @@ func (w *web) call(ctx context.Context, method string, in *builtins.Invocation) 
 			if own, err = sentBy(req.entry.headers); err != nil {
 				return nil, err
 			}
-			known = own
+			known = secretsOf(own)
 		}
 		out, next, err := w.exchange(ctx, req, own, known)
 		if err != nil {
@@ -282,7 +283,7 @@ func (w *web) call(ctx context.Context, method string, in *builtins.Invocation) 
 		if err := w.follow(req, next); err != nil {
 			return nil, withoutSecrets(err, known)
 		}
-		seen = seen.Join(req.entry.class.WithSources(label.Source{Tool: "http." + strings.ToLower(method), Of: req.url.Hostname()}))
+		seen = seen.Join(req.entry.class.WithSources(label.Source{Tool: "http." + strings.ToLower(method), Of: scrub(req.url.Hostname(), known)}))
 	}
 	return nil, fail("redirect", "%s: more than %d redirects", u.Hostname(), maxRedirects)
 }
@@ -428,7 +429,7 @@ func sameOrigin(a, b *url.URL) bool {
 }
 
 // exchange sends one request with headers of its own and reads the reply, without the secrets that are known to servers, or says where that leads.
-func (w *web) exchange(ctx context.Context, r *request, own, known []sent) (any, *redirect, error) {
+func (w *web) exchange(ctx context.Context, r *request, own []sent, known *secret.Forms) (any, *redirect, error) {
 	var body io.Reader
 	if r.method == http.MethodPost {
 		body = strings.NewReader(string(r.body))
@@ -471,9 +472,9 @@ func (w *web) exchange(ctx context.Context, r *request, own, known []sent) (any,
 }
 
 // withoutSecrets takes what was sent as a secret out of an error, where a server has said it again.
-func withoutSecrets(err error, own []sent) error {
+func withoutSecrets(err error, sent *secret.Forms) error {
 	if known, ok := errors.AsType[*builtins.Error](err); ok {
-		return &builtins.Error{Code: known.Code, Text: scrub(known.Text, own)}
+		return &builtins.Error{Code: known.Code, Text: scrub(known.Text, sent)}
 	}
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -663,6 +665,66 @@ func TestHTTPSecretsStayInHeaders(t *testing.T) {
 	t.Setenv("CALLGATE_TEST_KEY", "a\nb")
 	if _, err := k.call("http.get", map[string]any{"url": s.url("api.example", "/echo")}); codeOf(err) != "no-secret" || strings.Contains(err.Error(), "a\nb") {
 		t.Errorf("a secret of two lines: got %v", err)
+	}
+}
+
+// What a server does to a secret before it says it, and what is done to what it says, does not hide it.
+func TestHTTPSecretsAreFoundHoweverTheyAreSaid(t *testing.T) {
+	const key = "sk-Zq_7+/eXw0rd"
+	t.Setenv("CALLGATE_TEST_KEY", key)
+	t.Setenv("CALLGATE_TEST_NUMBER", "8675309123")
+	b64 := base64.StdEncoding.EncodeToString([]byte("Bearer " + key))
+	said := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
+	}
+	header := func(status int, name, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(name, text)
+			w.WriteHeader(status)
+			fmt.Fprint(w, "x")
+		}
+	}
+	failed := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(400)
+			fmt.Fprint(w, text)
+		}
+	}
+	for name, h := range map[string]http.HandlerFunc{
+		"as a media type": header(200, "Content-Type", "text/"+key), "as a type that is not read": header(200, "Content-Type", "image/"+key),
+		"in a media type's parameter": header(200, "Content-Type", "text/plain; charset="+key), "in a type's end": header(200, "Content-Type", "text/"+strings.Repeat("x", 90)+key),
+		"as a packing": header(200, "Content-Encoding", key), "at a packing's end": header(200, "Content-Encoding", strings.Repeat("x", 52)+key),
+		"as when to come again": header(429, "Retry-After", strings.Repeat("1", 52)+key), "where it leads": header(302, "Location", "http://api.example/x?"+url.QueryEscape(key)),
+		"small letters": said(strings.ToLower(key)), "in an error, escaped": failed(`{"m": "\u0073` + key[1:] + `"}`), "in an error, in base64": failed(`{"m": "` + b64 + `"}`),
+		"in an error, broken over lines": failed("x\n" + key + "\ny"), "base64 with something before it": said(b64), "hex": said(hex.EncodeToString([]byte(key))), "a program": said(`"\x73` + key[1:] + `"`),
+		"HTML": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, "<p>it is &#115;%s</p>", key[1:])
+		},
+		"a number": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"n": [8675309123, 8675309124]}`)
+		},
+	} {
+		s := serve(t, h)
+		k, _ := s.kit(t, map[string]any{"headers": map[string]any{
+			"Authorization": map[string]any{"env": "CALLGATE_TEST_KEY", "prefix": "Bearer "}, "X-Number": map[string]any{"env": "CALLGATE_TEST_NUMBER"},
+		}})
+		got, err := k.call("http.get", map[string]any{"url": s.url("api.example", "/")})
+		text := fmt.Sprint(err)
+		if err == nil {
+			text = got.Text()
+		}
+		small := strings.ToLower(strings.ReplaceAll(text, "\\", ""))
+		for _, part := range []string{"sk-zq", "_7+/", "exw0rd", strings.ToLower(b64[12:20]), hex.EncodeToString([]byte(key))[:8], "8675309123"} {
+			if strings.Contains(small, part) {
+				t.Errorf("%s: %s holds %s", name, text, part)
+			}
+		}
+		if !strings.Contains(text, "[secret]") && name != "in a type's end" && name != "where it leads" && name != "in a media type's parameter" && !strings.HasPrefix(name, "at a packing") && name != "as when to come again" {
+			t.Errorf("%s: %s does not say that there was one", name, text)
+		}
 	}
 }
 

@@ -1,17 +1,17 @@
 package std
 
 import (
-	"encoding/base64"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"callgate/engine/secret"
 )
 
 // header is a header that an agent's file sets: a text, or where its secret is.
@@ -137,21 +137,17 @@ func (h *header) read() (string, error) {
 	return text, nil
 }
 
-// scrub takes secrets that were sent out of a text that came back, as they are and as they are usually encoded. What a server does to
-// them otherwise it does not see.
-func scrub(text string, own []sent) string {
+// secretsOf are the forms of the secrets in headers that were sent.
+func secretsOf(own []sent) *secret.Forms {
+	var out []string
 	for _, h := range own {
-		if h.secret == "" {
-			continue
-		}
-		forms := []string{h.secret, url.QueryEscape(h.secret), url.PathEscape(h.secret), base64.StdEncoding.EncodeToString([]byte(h.secret))}
-		if scheme, bare, ok := strings.Cut(h.secret, " "); ok && bare != "" && scheme != "" { // "Bearer …" in the variable itself
-			forms = append(forms, bare)
-		}
-		slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
-		for _, f := range forms {
-			text = strings.ReplaceAll(text, f, "[secret]")
+		out = append(out, h.secret)
+		if scheme, bare, ok := strings.Cut(h.secret, " "); ok && scheme != "" { // "Bearer …" in the variable itself
+			out = append(out, bare)
 		}
 	}
-	return text
+	return secret.Of(out...)
 }
+
+// scrub takes secrets that were sent out of a text that came back.
+func scrub(text string, known *secret.Forms) string { return known.Out(text, "[secret]") }

@@ -15,15 +15,16 @@ import (
 	"unicode/utf8"
 
 	"callgate/builtins"
+	"callgate/engine/secret"
 )
 
 // maxValues bounds what a reply of JSON holds, containers and keys included; a reply of one megabyte could hold half a million.
 const maxValues = 100_000
 
 // read makes the result of a reply.
-func (w *web) read(ctx context.Context, r *request, reply *http.Response, own []sent) (any, error) {
-	media, charset := mediaOf(reply)
-	out := map[string]any{"status": int64(reply.StatusCode), "url": scrub(r.url.String(), own), "type": scrub(media, own)}
+func (w *web) read(ctx context.Context, r *request, reply *http.Response, known *secret.Forms) (any, error) {
+	media, charset := mediaOf(reply, known)
+	out := map[string]any{"status": int64(reply.StatusCode), "url": scrub(r.url.String(), known), "type": media}
 	if r.method == http.MethodHead {
 		out["size"] = any(nil)
 		if reply.ContentLength >= 0 {
@@ -31,43 +32,43 @@ func (w *web) read(ctx context.Context, r *request, reply *http.Response, own []
 		}
 		return out, nil
 	}
-	data, err := w.content(ctx, r, reply)
+	data, err := w.content(ctx, r, reply, known)
 	if err != nil {
 		return nil, err
 	}
 	kind := kindOf(media, data)
 	switch {
 	case kind == "" && r.as == "auto":
-		return nil, fail("not-text", "%s: %s of %d bytes is neither text, JSON nor HTML", r.url.Hostname(), printable(media), len(data))
+		return nil, fail("not-text", "%s: %s of %d bytes is neither text, JSON nor HTML", r.url.Hostname(), printable(media, known), len(data))
 	case r.as != "auto":
 		if kind == "" && (bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data) && charset == "") {
-			return nil, fail("not-text", "%s: %s of %d bytes holds no text", r.url.Hostname(), printable(media), len(data))
+			return nil, fail("not-text", "%s: %s of %d bytes holds no text", r.url.Hostname(), printable(media, known), len(data))
 		}
 		kind = r.as
 	}
 	out["text"], out["data"] = "", any(nil)
 	switch kind {
 	case "json":
-		if out["data"], err = jsonValue(data, own); err != nil {
+		if out["data"], err = jsonValue(data, known); err != nil {
 			return nil, err
 		}
 	case "markdown":
-		out["text"] = scrub(htmlMarkdown(decodeText(data, charset)), own)
+		out["text"] = scrub(htmlMarkdown(scrub(decodeText(data, charset), known)), known)
 	default:
-		out["text"] = scrub(decodeText(data, charset), own)
+		out["text"] = scrub(decodeText(data, charset), known)
 	}
 	return out, nil
 }
 
-// mediaOf is the media type of a reply, and its charset.
-func mediaOf(reply *http.Response) (media, charset string) {
-	text := reply.Header.Get("Content-Type")
+// mediaOf is the media type of a reply, without what was sent as a secret, and its charset.
+func mediaOf(reply *http.Response, known *secret.Forms) (media, charset string) {
+	text := scrub(reply.Header.Get("Content-Type"), known)
 	media, params, err := mime.ParseMediaType(text)
 	if err != nil {
 		media, _, _ = strings.Cut(strings.ToLower(text), ";")
 		media = strings.TrimSpace(media)
 	}
-	return cut(media, 100), params["charset"]
+	return cut(scrub(media, known), 100), params["charset"]
 }
 
 // kindOf is how content is read: text, json, markdown; "" if it is none of them. What names no type is looked at.
@@ -90,7 +91,7 @@ func kindOf(media string, data []byte) string {
 }
 
 // content reads a body, unpacked, within the limit. No more than that is ever in memory.
-func (w *web) content(ctx context.Context, r *request, reply *http.Response) ([]byte, error) {
+func (w *web) content(ctx context.Context, r *request, reply *http.Response, known *secret.Forms) ([]byte, error) {
 	tooLarge := fail("too-large", "%s: the reply is larger than %d bytes", r.url.Hostname(), w.maxSize)
 	if reply.ContentLength > w.maxSize {
 		return nil, tooLarge
@@ -108,7 +109,7 @@ func (w *web) content(ctx context.Context, r *request, reply *http.Response) ([]
 		}
 		body = unpack
 	default:
-		return nil, fail("not-text", "%s: the reply is packed as %s, which was not asked for", r.url.Hostname(), printable(packing))
+		return nil, fail("not-text", "%s: the reply is packed as %s, which was not asked for", r.url.Hostname(), printable(packing, known))
 	}
 	data, err := io.ReadAll(io.LimitReader(body, w.maxSize+1))
 	if err != nil && int64(len(data)) <= w.maxSize {
@@ -129,7 +130,7 @@ func brokenOff(ctx context.Context, r *request, err error) error {
 }
 
 // statusError is what a server says that did not do what it was asked for.
-func (w *web) statusError(ctx context.Context, r *request, reply *http.Response, own []sent) error {
+func (w *web) statusError(ctx context.Context, r *request, reply *http.Response, known *secret.Forms) error {
 	code := "refused"
 	switch s := reply.StatusCode; {
 	case s == 404 || s == 410:
@@ -148,38 +149,38 @@ func (w *web) statusError(ctx context.Context, r *request, reply *http.Response,
 		text += " " + name
 	}
 	if after := reply.Header.Get("Retry-After"); after != "" && code != "not-found" {
-		text += ", retry after " + printable(after)
+		text += ", retry after " + printable(after, known)
 	}
 	if r.method == http.MethodHead {
 		return fail(code, "%s", text)
 	}
-	media, charset := mediaOf(reply)
-	data, err := w.content(ctx, r, reply)
+	media, charset := mediaOf(reply, known)
+	data, err := w.content(ctx, r, reply, known)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if kind := kindOf(media, data); err == nil && len(data) > 0 && (kind == "text" || kind == "json") {
-		said := scrub(strings.Join(strings.Fields(decodeText(data, charset)), " "), own)
-		text += ": " + cut(said, maxExcerpt)
+		said := strings.Join(strings.Fields(scrub(decodeText(data, charset), known)), " ")
+		text += ": " + cut(scrub(said, known), maxExcerpt)
 	}
 	return fail(code, "%s", text)
 }
 
-// printable is a short text from outside in one line.
-func printable(s string) string {
+// printable is a short text from outside in one line, without what was sent as a secret: a part of it would not be known for one any more.
+func printable(s string, known *secret.Forms) string {
 	return cut(strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
 		}
 		return r
-	}, s), 60)
+	}, scrub(s, known)), 60)
 }
 
 // jsonValue makes plain data of a JSON text, without the secrets in it.
-func jsonValue(data []byte, own []sent) (any, error) {
+func jsonValue(data []byte, known *secret.Forms) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	d.UseNumber()
-	p := &jsonPlain{own: own, left: maxValues}
+	p := &jsonPlain{known: known, left: maxValues}
 	out, err := p.next(d, 0)
 	if err != nil {
 		return nil, err
@@ -192,8 +193,8 @@ func jsonValue(data []byte, own []sent) (any, error) {
 
 // jsonPlain reads JSON token by token, so that its bounds hold before anything is made of it.
 type jsonPlain struct {
-	own  []sent
-	left int
+	known *secret.Forms
+	left  int
 }
 
 func (p *jsonPlain) next(d *json.Decoder, depth int) (any, error) {
@@ -237,9 +238,12 @@ func (p *jsonPlain) value(d *json.Decoder, t json.Token, depth int) (any, error)
 		}
 		return out, p.end(d)
 	case json.Number:
+		if p.known.In(t.String()) {
+			return scrub(t.String(), p.known), nil
+		}
 		return plainNumber(t.String())
 	case string:
-		return scrub(t, p.own), nil
+		return scrub(t, p.known), nil
 	}
 	return t, nil // bool and nil
 }

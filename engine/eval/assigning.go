@@ -67,13 +67,13 @@ func (f *fcomp) store(e *star.CallExpr) expr {
 		return func(t *thread) val {
 			v := x(t)
 			t.storeCell(&t.cells[i].v, v, p)
-			return v
+			return v.with(t.join(v.lab, t.pc)) // the floor may have risen
 		}
 	case b.Scope == resolve.Free && want == resolve.Free:
 		return func(t *thread) val {
 			v := x(t)
 			t.storeCell(&t.fn.free[i].v, v, p)
-			return v
+			return v.with(t.join(v.lab, t.pc))
 		}
 	case want == resolve.Free:
 		f.errorf(id.NamePos, "bind the name in the function around it first", "nonlocal %s: no function around this one binds it", id.Name)

@@ -239,10 +239,9 @@ func (t *thread) compare(op star.Token, a, b val, p pos) val {
 	return boolVal(r, l)
 }
 
-// unordered is the error of a comparison of values that have no order. It names the elements that are
+// unordered is the error of a comparison of values that have no order; l has the labels of all that [thread.order] read. It names the elements that are
 // to blame, if they are within lists or tuples.
 func (t *thread) unordered(op star.Token, a, b val, l label.ID, p pos) *Error {
-	l = t.join(l, t.join(t.deepLabel(a), t.deepLabel(b)))
 	for a.k == b.k && (a.k == kList || a.k == kTuple) {
 		x, y := t.items(a), t.items(b)
 		i := 0

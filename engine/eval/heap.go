@@ -87,7 +87,7 @@ func (h *heap) end() {
 	h.t.permitLabel(h.c.def, h.l)
 }
 
-// less compares two elements. What it has read is noted before it may fail.
+// less compares two elements. What has been read is noted before it fails; what ends a program otherwise is under all labels.
 func (h *heap) less(a, b val) bool {
 	t := h.t
 	t.charge(1)
@@ -95,9 +95,8 @@ func (h *heap) less(a, b val) bool {
 	r, ok := t.order(a, b, &h.l, 0)
 	if !ok {
 		h.end()
-		panic(t.unordered(star.LT, a, b, t.join(h.l, t.allOf(h.c)), t.at))
+		panic(t.unordered(star.LT, a, b, h.l, t.at))
 	}
-	h.o.st = t.under(h.o.st, h.l)
 	return r < 0
 }
 

@@ -251,8 +251,7 @@ func (t *thread) index(x, y val, p pos) val {
 	case kObject:
 		switch c := x.object().class; {
 		case c.index != nil:
-			v := c.index(t, x, y, p)
-			return v.with(t.join(v.lab, l))
+			return c.index(t, x, y, p)
 		case c.parts:
 			return t.index(asTuple(x), y, p)
 		}
@@ -321,7 +320,7 @@ func (t *thread) setIndex(x, y, v val, p pos) {
 		t.put(d, y, h, v)
 		t.release()
 	default:
-		panic(t.fail(p, t.join(x.lab, y.lab), "type", "%s value does not support item assignment", x.typeName()))
+		panic(t.fail(p, x.lab, "type", "%s value does not support item assignment", x.typeName()))
 	}
 }
 

@@ -239,14 +239,14 @@ func (t *thread) extreme(c *call, want int) val {
 	for _, v := range items[1:] {
 		t.charge(1)
 		k := keyed(v)
-		l = t.join(t.join(l, v.lab), t.join(k.lab, bestKey.lab))
+		l = t.join(l, v.lab)
 		r, ok := t.order(k, bestKey, &l, 0)
 		if !ok {
 			op := star.LT
 			if want > 0 {
 				op = star.GT
 			}
-			panic(t.unordered(op, k, bestKey, t.join(t.allOf(c), l), t.at))
+			panic(t.unordered(op, k, bestKey, l, t.at))
 		}
 		if r*want > 0 {
 			best, bestKey = v, k

@@ -97,6 +97,7 @@ func wideTexts() (exprs, stmts []string) {
 				"v1 = "+made+"\nif $bool: "+more+"\n"+change+"\nq0 = len(v1)",
 				"v3 = "+made+"\nv4 = "+made+"\nv1 = v3 if $bool else v4\n"+change+"\nq0 = len(v3)",
 				"v3 = "+made+"\nv1 = v3 if $bool else "+made+"\nfor v9 in v3: "+change,
+				"v3 = "+made+"\nv4 = "+made+"\nif $bool: "+strings.ReplaceAll(more, "v1", "v4")+"\nfor v9 in v3:\n  v1 = v3 if #1 else v4\n  "+change,
 				"v3 = "+made+"\nv1 = v3 if $bool else $any\n"+change)
 		}
 	}

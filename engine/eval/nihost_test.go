@@ -236,6 +236,9 @@ func (in *niInputs) mail(i int64, under label.Label) value.Value {
 	n, l := kind.vals[0], kind.lab.Join(under)
 	some := []value.Value{value.IntOf(5, under), value.IntOf(6, under), value.IntOf(7, under)}[:n]
 	names := []value.Value{value.StringOf("a", under), value.StringOf("b", l), value.StringOf("c", under)}[:n]
+	pair := func(whole label.Label, a, b int64) value.Value {
+		return value.Value{Kind: value.Tuple, Items: []value.Value{value.IntOf(a, under), value.IntOf(b, l)}, Label: whole, Structure: under}
+	}
 	for _, f := range []value.Field{
 		{Name: "rate", Of: value.Value{Kind: value.Float, Float: float64(n) / 2, Label: l}},
 		{Name: "raw", Of: value.Value{Kind: value.Bytes, Str: bodyTexts[n], Label: l}},
@@ -243,7 +246,11 @@ func (in *niInputs) mail(i int64, under label.Label) value.Value {
 		{Name: "some", Of: value.Value{Kind: value.Tuple, Items: some, Label: under, Structure: l}},
 		{Name: "rec", Of: value.Value{Kind: value.Record, Keys: names, Items: some, Label: under, Structure: l}},
 		{Name: "one", Of: value.Value{Kind: value.Record, Keys: []value.Value{value.StringOf(string(rune('a'+n)), l)}, Items: []value.Value{value.IntOf(1, under)}, Label: under, Structure: under}},
-		{Name: "keys", Of: value.Value{Kind: value.Dict, Keys: []value.Value{value.IntOf(n, l)}, Items: []value.Value{value.IntOf(1, under)}, Label: under, Structure: under}},
+		{Name: "by", Of: value.Value{Kind: value.Dict, Keys: []value.Value{value.IntOf(n, l)}, Items: []value.Value{value.IntOf(1, under)}, Label: under, Structure: under}},
+		{Name: "ways", Of: value.Value{Kind: value.Dict, Keys: []value.Value{pair(under, 1, n)}, Items: []value.Value{value.IntOf(1, under)}, Label: under, Structure: under}},
+		{Name: "pair", Of: pair(l, n, n)},
+		{Name: "mark", Of: value.Value{Kind: value.Record, Keys: []value.Value{value.StringOf("a", under)}, Items: []value.Value{value.IntOf(n, under)}, Label: l, Structure: under}},
+		{Name: "group", Of: value.Value{Kind: value.Set, Items: []value.Value{value.IntOf(n, under)}, Label: l, Structure: under}},
 	} {
 		v.Keys, v.Items = append(v.Keys, value.StringOf(f.Name, under)), append(v.Items, f.Of)
 	}

@@ -25,12 +25,14 @@ var (
 // each input, its values separated by |, then its label; "1.star", "2.star" … are the turns; "want"
 // says what the first values give: every call with the label of its control flow and those of its arguments and of what is in them,
 // how each turn ended, the floor. Besides, no two choices of values may differ for an observer who
-// cannot see what was changed. Those named everyday-… are programs as people and models write them: the floor
+// cannot see what was changed. "deny" has the name of a builtin that is refused what does not flow to a label, and that label. Those named everyday-… are programs as people and models write them: the floor
 // must stay low.
 type flowVector struct {
 	inputs []vectorInput
 	turns  []string
 	want   string
+	deny   string
+	above  label.Label // what deny is refused on does not flow here
 }
 
 type vectorInput struct {
@@ -61,12 +63,19 @@ func parseVector(t *testing.T, a *txtar.Archive) flowVector {
 				}
 				v.inputs = append(v.inputs, in)
 			}
+		case f.Name == "deny":
+			name, text, _ := strings.Cut(strings.TrimSpace(text), " ")
+			l, err := label.Parse(text)
+			if err != nil || !Builtin(name) {
+				t.Fatalf("deny: got %s %s, want a builtin and a label: %v", name, text, err)
+			}
+			v.deny, v.above = name, l
 		case f.Name == "want":
 			v.want = text
 		case strings.HasSuffix(f.Name, ".star"):
 			v.turns = append(v.turns, text)
 		default:
-			t.Fatalf("got a file %s, want inputs, N.star and want", f.Name)
+			t.Fatalf("got a file %s, want inputs, deny, N.star and want", f.Name)
 		}
 	}
 	return v
@@ -198,7 +207,9 @@ func (v flowVector) runs() (traces []*trace, chosen [][]int, err error) {
 		if !ok {
 			return traces, chosen, nil
 		}
-		tr, err := p.run(in, vectorInputs())
+		tools := vectorInputs()
+		tools.what, tools.deny = v.deny, v.above
+		tr, err := p.run(in, tools)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -62,6 +62,36 @@ r-1  3 days ago     done     b\x1b[2J  120 events  1h0m0s
 	}
 }
 
+// A summary says what the model was told where that took bits of the meter, though no value was shown.
+func TestBitsAreTold(t *testing.T) {
+	for _, test := range []struct {
+		counts map[string]int
+		want   string
+	}{
+		{map[string]int{"bits": 67}, "told      0 values shown to the model, 0 hidden; 0 endorsements; 67 bits of the meter\n"},
+		{map[string]int{"hidden": 1}, "told      0 values shown to the model, 1 hidden; 0 endorsements; 0 bits of the meter\n"},
+		{map[string]int{"allowed": 3}, ""},
+	} {
+		run, err := journal.Begin(t.Context(), journal.NewMemory(), "r1", journal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, err := run.AppendAll(t.Context(), false, journal.Entry{Type: journal.RunStart, Payload: journal.RunStarted{}},
+			journal.Entry{Type: journal.RunEnd, Payload: journal.RunEnded{Status: journal.StatusDone, Counts: test.counts}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		line := NewTimeline(&b, Options{})
+		for _, e := range events {
+			line.Event(e)
+		}
+		if got := b.String(); !strings.Contains(got, test.want) || strings.Contains(got, "told") != (test.want != "") {
+			t.Errorf("%v: got\n%swant %q", test.counts, got, test.want)
+		}
+	}
+}
+
 // An approval says how long the call had waited for it.
 func TestApprovedLater(t *testing.T) {
 	at := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)

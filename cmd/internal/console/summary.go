@@ -45,7 +45,7 @@ func (t *Timeline) runEnded(e journal.Event, r journal.RunEnded) {
 	t.list(bad, "refused", t.stops)
 	t.list(wait, "waiting", t.waiting)
 	t.list(bad, "lowered", t.lowered)
-	if n["shown"]+n["hidden"]+n["endorsed"] > 0 {
+	if n["shown"]+n["hidden"]+n["endorsed"]+n["bits"] > 0 {
 		t.head(strong, "told", fmt.Sprintf("%s shown to the model, %d hidden; %s; %s of the meter", count(n["shown"], "value"), n["hidden"], count(n["endorsed"], "endorsement"), count(n["bits"], "bit")))
 	}
 	if r.Answer != nil {

@@ -357,7 +357,7 @@ func (c *child) call(ctx context.Context, in *builtins.Invocation) (any, error) 
 	})
 	r := begun.out
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && r.Status != engine.Waiting: // a question that is open stays so
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, &builtins.Waiting{Text: fmt.Sprintf("%s: run %s cannot go on: %v", name, s.ID(), err)}

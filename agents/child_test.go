@@ -282,6 +282,7 @@ func TestAnAgentThatWaitsKeepsWhatItHasUsed(t *testing.T) {
 	if n := endorsed(); n != 1 || r.Counts.Bits != 1 {
 		t.Errorf("%s (%s), %d endorsements, %d bits, want one, which the meter has", r.Status, r.Reason, n, r.Counts.Bits)
 	}
+	sameAgain(t, built(t, dir, agents.Options{Tools: d.tools(), Store: store}))
 	r, err := built(t, dir, agents.Options{Tools: d.tools(), Store: store, Approver: approveAll}).Resume(t.Context(), engine.Again{Run: "r"})
 	if n := endorsed(); err != nil || n != 1 || fmt.Sprint(d.wrote) != "[1]" {
 		t.Errorf("%s (%s), %v: %d endorsements, wrote %v, want one", r.Status, r.Reason, err, n, d.wrote)
@@ -304,6 +305,7 @@ func TestBesideAnAgentThatWaits(t *testing.T) {
 				t.Fatalf("%s: %s (%s)", boss, r.Status, r.Reason)
 			}
 			a := built(t, dir, agents.Options{Tools: d.tools(), Store: store, Approver: approveAll})
+			sameAgain(t, a)
 			r, err := a.Resume(t.Context(), engine.Again{Run: "r"})
 			if err != nil || r.Status != engine.Done || fmt.Sprint(d.wrote) != "[1]" {
 				t.Fatalf("%s: %s (%s), %v, wrote %v", boss, r.Status, r.Reason, err, d.wrote)
@@ -363,6 +365,7 @@ func TestAnAgentThatWaits(t *testing.T) {
 	if r.Status != engine.Waiting || len(r.Waiting) != 1 || r.Waiting[0].Run != "r.1.1" || r.Waiting[0].Tool != "box.write" || fmt.Sprint(d.wrote) != "[first]" {
 		t.Fatalf("%s (%s), %+v, wrote %v", r.Status, r.Reason, r.Waiting, d.wrote)
 	}
+	sameAgain(t, built(t, dir, agents.Options{Tools: d.tools(), Store: store}))
 	var belongs *engine.ParentError
 	if _, err := built(t, dir, agents.Options{Tools: d.tools(), Store: store}).Resume(t.Context(), engine.Again{Run: "r.1.1"}); !errors.As(err, &belongs) {
 		t.Errorf("the agent's run is gone on with by itself: %v", err)
@@ -372,6 +375,7 @@ func TestAnAgentThatWaits(t *testing.T) {
 	if err != nil || r.Status != engine.Waiting || len(r.Waiting) != 1 || fmt.Sprint(d.wrote) != "[first]" {
 		t.Fatalf("%s (%s), %v, %+v", r.Status, r.Reason, err, r.Waiting)
 	}
+	sameAgain(t, built(t, dir, agents.Options{Tools: d.tools(), Store: store}))
 	a := built(t, dir, agents.Options{Tools: d.tools(), Store: store, Approver: gate.ApproveAll{By: "ana"}})
 	r, err = a.Resume(t.Context(), engine.Again{Run: "r"})
 	if err != nil || r.Status != engine.Done || r.Answer.Text() != "[2, 3]" || fmt.Sprint(d.wrote) != "[first second after]" || d.reads.Load() != 1 {
@@ -380,6 +384,97 @@ func TestAnAgentThatWaits(t *testing.T) {
 	again, err := a.Replay(t.Context(), "r", nil)
 	if err != nil || !again.Same() || len(again.Agents) == 0 || len(d.wrote) != 3 {
 		t.Errorf("replayed %+v, %v", again, err)
+	}
+}
+
+// sameAgain goes over the run r and those of agents that it called, and finds no difference.
+func sameAgain(t *testing.T, a *agents.Agent) {
+	t.Helper()
+	again, err := a.Replay(t.Context(), "r", nil)
+	if err != nil || !again.Same() || !again.Ended || again.Met != again.Events {
+		t.Errorf("replayed %+v, %v", again, err)
+	}
+}
+
+// silent is a person who says nothing, until the run is stopped or its time is up.
+type silent struct{ asked func() }
+
+func (a silent) Approve(ctx context.Context, _ gate.Question) (gate.Verdict, error) {
+	a.asked()
+	<-ctx.Done()
+	return gate.Verdict{}, ctx.Err()
+}
+
+// approving is a person who approves, and says so of calls that had begun.
+type approving struct{}
+
+func (approving) Approve(context.Context, gate.Question) (gate.Verdict, error) {
+	return gate.Verdict{Outcome: gate.Approved, By: "ana@corp.example"}, nil
+}
+
+// A run that is stopped while a person is asked waits, whoever asks; the question stays open, and the run is gone on with as one that waits.
+func TestStoppedWhileAPersonIsAsked(t *testing.T) {
+	const rules = writeAllowed + ", {id: p.ask, when: \"call.tool == 'box.write' && call.args.?text.orValue('') == 'x'\", action: ask}"
+	for _, test := range []struct {
+		name, boss, clerk, run string
+	}{
+		{"its own call", "box.write(\"x\")\ndone(1)\n", "", "r"},
+		{"a call that it catches", "attempt(box.write, text = \"x\")\ndone(1)\n", "", "r"},
+		{"after others of its wave", "parallel([lambda: box.read(\"1\"), lambda: box.write(\"before\"), lambda: box.write(\"x\"), lambda: box.write(\"after\")])\ndone(1)\n", "", "r"},
+		{"an agent's call", "the_clerk(\"1\")\ndone(1)\n", "box.write(\"x\")\ndone(1)\n", "r.1.1"},
+		{"a call of an agent beside others", "parallel([lambda: the_clerk(\"1\"), lambda: the_clerk(\"2\"), lambda: box.read(\"3\")])\ndone(1)\n", "if id == \"1\": box.write(\"x\")\ndone(1)\n", "r.1.1.1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d, store := &desk{}, journal.NewMemory()
+			dir := family(t, test.boss, test.clerk, rules, nil)
+			ctx, stop := context.WithCancel(t.Context())
+			r, err := built(t, dir, agents.Options{Tools: d.tools(), Store: store, Approver: silent{stop}}).Run(ctx, agents.RunOptions{ID: "r"})
+			if err != nil || r.Status != engine.Waiting || len(r.Waiting) != 1 || r.Waiting[0].Run != test.run || len(d.wrote) > 0 {
+				t.Fatalf("%s (%s), %v, %+v, wrote %v, want that it waits", r.Status, r.Reason, err, r.Waiting, d.wrote)
+			}
+			runs, err := store.Runs(t.Context(), 0)
+			for _, run := range runs {
+				if open := run.ID == "r" || run.ID == test.run; err != nil || open && run.Status != journal.StatusWaiting {
+					t.Errorf("run %s: %s, %v, want that it waits", run.ID, run.Status, err)
+				}
+			}
+			a := built(t, dir, agents.Options{Tools: d.tools(), Store: store, Approver: approving{}})
+			sameAgain(t, a)
+			r, err = a.Resume(t.Context(), engine.Again{Run: "r"})
+			if err != nil || r.Status != engine.Done || !slices.Contains(d.wrote, "x") {
+				t.Fatalf("%s (%s), %v, wrote %v", r.Status, r.Reason, err, d.wrote)
+			}
+			sameAgain(t, a)
+		})
+	}
+}
+
+// A person who is asked until time is up does not keep the program from ending for that, nor the agent that asks.
+func TestTimeIsUpWhileAPersonIsAsked(t *testing.T) {
+	const rules = writeAllowed + ", {id: p.ask, when: \"call.tool == 'box.write'\", action: ask}"
+	for _, test := range []struct {
+		name, boss, clerk string
+	}{
+		{"its own call", "box.write(\"x\")\ndone(1)\n", ""},
+		{"an agent's call", "the_clerk(\"1\")\ndone(1)\n", "box.write(\"x\")\ndone(1)\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d, store := &desk{}, journal.NewMemory()
+			dir := family(t, test.boss, test.clerk, rules, nil)
+			appendTo(t, dir+"/agent.yaml", "  limits: {wall: 200ms}\n")
+			a := built(t, dir, agents.Options{Tools: d.tools(), Store: store, Approver: silent{func() {}}})
+			r := ranAs(t, a, agents.RunOptions{ID: "r"})
+			if r.Status != engine.Budget || !strings.Contains(r.Reason, "limit.wall") || len(d.wrote) > 0 {
+				t.Errorf("%s (%s), want that time was up", r.Status, r.Reason)
+			}
+			runs, err := store.Runs(t.Context(), 0)
+			for _, run := range runs {
+				if err != nil || run.Status == journal.StatusWaiting {
+					t.Errorf("run %s: %s, %v, want that nobody is asked any more", run.ID, run.Status, err)
+				}
+			}
+			sameAgain(t, a)
+		})
 	}
 }
 

@@ -272,7 +272,9 @@ func (x *explainer) result(out *explanation, ended journal.CallEnded) {
 	}
 	switch {
 	case ended.Code != "":
-		out.Outcome = "failed: " + ended.Code
+		if out.Outcome = "failed: " + ended.Code; ended.Waits {
+			out.Outcome = "waiting for the agent that it runs"
+		}
 		if ended.Text != "" {
 			out.Result = cmp.Or(hiding(x.may, ended.Label), ended.Text)
 		}

@@ -71,6 +71,15 @@ func callgateCommand(t *testing.T, program string, args ...string) *exec.Cmd {
 // converse runs a command at a terminal, types an answer when it is asked, and returns all that was shown and the exit code.
 func converse(t *testing.T, cmd *exec.Cmd, answer string) (string, int) {
 	t.Helper()
+	return whenAsked(t, cmd, func(person *os.File) error {
+		_, err := person.WriteString(answer)
+		return err
+	})
+}
+
+// whenAsked runs a command at a terminal, does something when it asks, and returns all that was shown and the exit code.
+func whenAsked(t *testing.T, cmd *exec.Cmd, do func(person *os.File) error) (string, int) {
+	t.Helper()
 	person, program := openTerminal(t)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
 	if err := cmd.Start(); err != nil {
@@ -85,7 +94,7 @@ func converse(t *testing.T, cmd *exec.Cmd, answer string) (string, int) {
 		shown.Write(buf[:n])
 		if !asked && strings.Contains(shown.String(), "[y/N] ") {
 			asked = true
-			if _, err := person.WriteString(answer); err != nil {
+			if err := do(person); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -197,6 +206,42 @@ func TestInterrupt(t *testing.T) {
 	}
 	if last.Type != journal.RunEnd || !strings.Contains(string(last.Payload), `"status":"cancelled","exit":130`) {
 		t.Errorf("the last event is %s %s, want a run.end that was cancelled", last.Type, last.Payload)
+	}
+}
+
+// A run that is interrupted while it asks waits: its exit code, its summary, its journal and the lists say so, and the question can be answered.
+func TestInterruptWhileItAsks(t *testing.T) {
+	for _, isolation := range []string{"none", "auto"} {
+		for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+			t.Run(fmt.Sprint(isolation, " ", signal), func(t *testing.T) {
+				cmd := callgateCommand(t, replaces, "run", "notes", "--state", "state", "--isolation", isolation)
+				shown, code := whenAsked(t, cmd, func(*os.File) error { return cmd.Process.Signal(signal) })
+				if code != 5 || !strings.Contains(shown, "waiting") || !strings.Contains(shown, "approvals list") || strings.Contains(shown, "cancelled") {
+					t.Errorf("exit code %d, want 5 and that it waits; shown:\n%s", code, shown)
+				}
+				after := func(args ...string) (string, int) {
+					next := exec.CommandContext(t.Context(), cmd.Path)
+					next.Args, next.Dir, next.Env, next.WaitDelay = append([]string{"callgate"}, args...), cmd.Dir, cmd.Env, patience
+					out, err := next.CombinedOutput()
+					if _, exit := errors.AsType[*exec.ExitError](err); err != nil && !exit {
+						t.Fatal(err)
+					}
+					return string(out), next.ProcessState.ExitCode()
+				}
+				listed, _ := after("runs", "list", "--state", "state")
+				asks, _ := after("approvals", "list", "--state", "state", "--host", "notes/callgate.yaml")
+				id, _, _ := strings.Cut(listed, " ")
+				if !strings.Contains(listed, " waiting ") || !strings.Contains(asks, "files.replace") {
+					t.Errorf("the runs are\n%sthe questions\n%s", listed, asks)
+				}
+				if out, code := after("runs", "replay", id, "--state", "state"); code != 0 || !strings.HasPrefix(out, "the same") {
+					t.Errorf("a replay: exit code %d\n%s", code, out)
+				}
+				if out, code := after("runs", "resume", id, "--state", "state", "--approve", "all"); code != 0 || !strings.Contains(out, "replaced") {
+					t.Errorf("gone on with: exit code %d\n%s", code, out)
+				}
+			})
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -46,8 +47,11 @@ func (t *thread) enterHistory(pc label.ID) {
 // do has the host make calls.
 func (t *thread) do(calls []Call) []Result {
 	out := t.s.host.Do(t.ctx, calls)
-	t.notice() // so that what the host made of the end of the context is never seen
-	t.poll()
+	// A question that is open ends the program as one that waits, though it was cancelled while somebody was asked.
+	if t.past.Looks != 0 || !slices.ContainsFunc(out, Result.waits) {
+		t.notice() // so that what the host made of the end of the context is never seen
+		t.poll()
+	}
 	if len(out) != len(calls) {
 		panic(&Error{Status: Crashed, Code: "internal", Text: fmt.Sprintf("the host answered %d calls with %d results", len(calls), len(out)), lab: label.TopID, final: true})
 	}

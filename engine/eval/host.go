@@ -75,6 +75,12 @@ type Result struct {
 	Forget bool
 }
 
+// waits reports whether the call waits for a person: that ends the program.
+func (r Result) waits() bool { return r.Err != nil && r.Err.Wait }
+
+// ends reports whether the call ends the program otherwise.
+func (r Result) ends() bool { return r.Err != nil && r.Err.Final && !r.Err.Wait }
+
 // CallError is a refusal or a failure of a call, as the program sees it.
 type CallError struct {
 	Code  string      // for the model: "denied", "denied (flow, payments.large)", "not-found"; holds no data

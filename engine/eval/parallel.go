@@ -178,9 +178,9 @@ func (f *fork) wave(t *thread) bool {
 		return false
 	}
 	f.send(t, calls)
-	for _, st := range f.all {
-		for _, r := range st.waits {
-			if e := r.result.Err; e != nil && (e.Final || e.Wait) { // it ends the program, whatever the others made of their answers
+	for _, ends := range []func(Result) bool{Result.waits, Result.ends} { // an open question comes before what was broken off beside it
+		for _, st := range f.all {
+			if slices.ContainsFunc(st.waits, func(r *request) bool { return ends(r.result) }) { // it ends the program, whatever the others made of their answers
 				f.resume(t, st)
 			}
 		}

@@ -360,7 +360,7 @@ func (t *thread) watch() func() {
 			cancel()
 		}
 	}
-	ctx, cancel := context.WithCancel(t.caller)
+	ctx, cancel := context.WithCancelCause(t.caller)
 	t.ctx, t.deadline = ctx, t.started.Add(math.MaxInt64)
 	release := context.AfterFunc(ctx, t.notice)
 	done := make(chan struct{})
@@ -375,13 +375,13 @@ func (t *thread) watch() func() {
 		defer wall.Stop()
 		select {
 		case <-wall.C:
-			cancel()
+			cancel(context.DeadlineExceeded)
 		case <-ctx.Done():
 		}
 	}()
 	return func() {
 		release()
-		cancel()
+		cancel(nil)
 		<-done
 	}
 }

@@ -33,7 +33,7 @@ type failure struct {
 	detail string // for people: the journal has it in place of text
 
 	label *label.Label // of what it depends on besides the call; nil: nothing
-	waits bool         // for somebody: nothing is recorded, and the call goes on later
+	waits bool         // for somebody: the run waits too, and the call goes on later
 }
 
 // act executes a call that was decided and whose start is recorded, and records what
@@ -54,16 +54,16 @@ func (g *Gate) act(ctx context.Context, a *act) eval.Result {
 	} else {
 		out, failed = a.run(ctx, in)
 	}
-	switch {
-	case failed == nil:
+	if failed == nil {
 		v, failed = g.receive(a, out)
-	case failed.waits:
-		return eval.Result{Err: &eval.CallError{Code: codeWaiting, Text: a.name + ": " + failed.text, Label: a.outcome, Final: true, Wait: true}}
 	}
 	ended := journal.CallEnded{Tool: a.tool.Name, Duration: g.cfg.Clock().Sub(begin)}
-	if failed == nil {
+	switch {
+	case failed == nil:
 		ended.Value, ended.Label = &v, v.Deep()
-	} else {
+	case failed.waits:
+		ended.Code, ended.Text, ended.Label, ended.Waits = failed.code, failed.text, a.outcome, true
+	default:
 		ended.Code, ended.Text, ended.Label = failed.code, failed.text, a.lowered(a.outcome.Join(a.source))
 		if failed.label != nil {
 			ended.Ends = !failed.label.FlowsTo(ended.Label)
@@ -159,7 +159,7 @@ func failed(ctx, within context.Context, limit time.Duration, err error) *failur
 	if known, ok := errors.AsType[*builtins.Error](err); ok && isCode(known.Code) {
 		return &failure{code: known.Code, text: text, label: known.Label}
 	}
-	if _, ok := errors.AsType[*builtins.Waiting](err); ok && ctx.Err() == nil {
+	if _, ok := errors.AsType[*builtins.Waiting](err); ok && !overdue(ctx) {
 		return &failure{code: codeWaiting, text: text, waits: true}
 	}
 	switch {

@@ -71,14 +71,21 @@ func (g *Gate) runAgent(ctx context.Context, a *act, in *builtins.Invocation) (a
 	defer func() { <-g.agents }()
 	in.Enter = func() builtins.Caller { return a.caller(g) }
 	out, failed := a.run(ctx, in)
-	if failed == nil || !failed.waits {
-		g.left(in.Left())
-	} else if u := in.Left(); u != nil {
+	g.leaves(in.Left(), failed != nil && failed.waits)
+	return out, failed
+}
+
+// leaves takes over what an agent has used that was run by a call, and waits or has ended.
+func (g *Gate) leaves(u *builtins.Under, waits bool) {
+	switch {
+	case u == nil:
+	case waits:
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.used(u)
+	default:
+		g.left(u)
 	}
-	return out, failed
 }
 
 // used takes from what is left to the session what an agent has used. Of one that waits this is all that is taken over: it goes on with a session that
@@ -94,9 +101,6 @@ func (g *Gate) used(u *builtins.Under) {
 
 // left takes over what an agent has used that was run by a call.
 func (g *Gate) left(u *builtins.Under) {
-	if u == nil {
-		return
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.done = maps.Clone(g.done)

@@ -96,7 +96,7 @@ func (g *Gate) settle(ctx context.Context, x *crossing) verdict {
 				return g.stopped(x, codeJournal, err)
 			}
 			if outcome != Approved {
-				return g.unapproved(x, v, a, outcome)
+				return g.unapproved(ctx, x, v, a, outcome)
 			}
 			approved[askKey(a.Policy, a.Ask)], x.bound = true, x.binding()
 		}

@@ -96,12 +96,12 @@ func (g *Gate) resolve(ctx context.Context, x *crossing, round int, last policie
 }
 
 // stopped reports whether an event says that clock or cancellation ended the program, or the run, before it could make a call of
-// some kind.
+// some kind: where the program waits, while a person was asked about another one.
 func stopped(e journal.Event, kind string) bool {
 	switch e.Type {
 	case journal.ProgramEnd:
 		end, err := journal.Decode[journal.ProgramEnded](e)
-		return err == nil && (end.Code == codeCancelled || end.Code == "limit.wall") && (kind != policies.KindProgram || end.Looks == 0)
+		return err == nil && (end.Code == codeCancelled || end.Code == "limit.wall" || end.Status == journal.StatusWaiting) && (kind != policies.KindProgram || end.Looks == 0)
 	case journal.RunEnd:
 		end, err := journal.Decode[journal.RunEnded](e)
 		return err == nil && (end.Status == journal.StatusFailed || end.Status == journal.StatusCancelled)
@@ -195,7 +195,7 @@ func (g *Gate) repeat(ctx context.Context, a *act) (res eval.Result, done bool) 
 			if ended.Spent != nil && g.cfg.Spent != nil {
 				g.cfg.Spent(a.tool.Name, *ended.Spent)
 			}
-			g.left(underOf(ended.Under))
+			g.leaves(underOf(ended.Under), ended.Waits)
 			return g.ended(ctx, a, ended)
 		}
 		if !repeatable(a.tool) {
@@ -250,6 +250,8 @@ func (g *Gate) ended(ctx context.Context, a *act, ended journal.CallEnded) (eval
 	case secret, ended.Code != "" && ended.Label.HasTag(journal.SecretTag):
 		err := fmt.Errorf("call %s, %s: what came of it is secret and not in the journal, and it cannot be made again: the run cannot be gone over", a.id, a.name)
 		return eval.Result{Err: g.stopped(a.crossing, codeJournal, g.lost(err)).refusal}, true
+	case ended.Waits:
+		res.Err = a.failure(ended)
 	case ended.Code != "":
 		res.Err = a.failure(ended)
 		g.mu.Lock()
@@ -269,7 +271,7 @@ func (g *Gate) ended(ctx context.Context, a *act, ended journal.CallEnded) (eval
 // failure is what a program is told of a call that failed.
 func (a *act) failure(ended journal.CallEnded) *eval.CallError {
 	return &eval.CallError{
-		Code: ended.Code, Text: a.tool.Name + ": " + cmp.Or(ended.Told, ended.Text), Label: ended.Label, Final: ended.Code == codeCancelled, Ends: ended.Ends,
+		Code: ended.Code, Text: a.tool.Name + ": " + cmp.Or(ended.Told, ended.Text), Label: ended.Label, Final: ended.Code == codeCancelled || ended.Waits, Ends: ended.Ends, Wait: ended.Waits,
 	}
 }
 
@@ -285,7 +287,7 @@ func (g *Gate) askAgain(ctx context.Context, a *act) (res eval.Result, again boo
 	case outcome == Approved:
 		return eval.Result{}, true
 	case outcome == Waiting:
-		return eval.Result{Err: g.unapproved(x, a.verdict, question, Waiting).refusal}, false
+		return eval.Result{Err: g.unapproved(ctx, x, a.verdict, question, Waiting).refusal}, false
 	}
 	res, _ = g.interrupted(ctx, a, "it had begun when the process ended, and whether it had its effect is not known")
 	return res, false

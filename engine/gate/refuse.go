@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -73,19 +75,27 @@ func (g *Gate) denied(x *crossing, v verdict, ids []string, hint string) verdict
 	return v
 }
 
-// unapproved makes the refusal of a call that people refused or did not answer.
-func (g *Gate) unapproved(x *crossing, v verdict, a policies.Approval, o Outcome) verdict {
+// unapproved makes the refusal of a call that people refused or did not answer. Where time was up while they were asked, the program ends for that.
+func (g *Gate) unapproved(ctx context.Context, x *crossing, v verdict, a policies.Approval, o Outcome) verdict {
 	g.mu.Lock()
 	g.counts.Asked++
 	g.mu.Unlock()
 	if o == Refused {
 		return g.denied(x, v, []string{codeOf(a.Ask)}, "a person refused this call: do not repeat it")
 	}
+	if overdue(ctx) {
+		return g.stopped(x, codeCancelled, ctx.Err())
+	}
 	v.refusal = &eval.CallError{
 		Code: codeWaiting, Text: x.name + ": waiting for approval (" + codeOf(a.Ask) + ")", Hint: "a person must approve this call",
 		Label: v.outcome, Final: true, Wait: true,
 	}
 	return v
+}
+
+// overdue reports whether a context has ended because time was up, rather than because somebody stopped what runs in it.
+func overdue(ctx context.Context) bool {
+	return errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 }
 
 // stopped ends the program: nothing can be done any more.

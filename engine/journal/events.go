@@ -183,6 +183,7 @@ type CallEnded struct {
 	Spent    *Spent        `json:"spent,omitempty"` // by models that the tool asked
 	Under    *Under        `json:"under,omitempty"` // by the agent that the tool ran
 	Ends     bool          `json:"ends,omitempty"`  // the error ends the program: it depends on more than the call
+	Waits    bool          `json:"waits,omitempty"` // the agent that the tool ran waits: the run waits too, and the call goes on with it
 }
 
 // ApprovalGiven is a person's answer to one ask, or that it waits for one.

@@ -143,12 +143,11 @@ func withoutStop(events []Event, begin int, given map[string][]Event) []Event {
 		events = events[:n-1]
 	}
 	if n := len(events); n > begin && events[n-1].Type == ProgramEnd {
-		if end, err := Decode[ProgramEnded](events[n-1]); err == nil && end.Status == StatusWaiting {
-			events = events[:n-1]
-		} else if err == nil && end.Code == StatusCancelled {
-			events = withoutCancelled(events[:n-1], begin)
+		if end, err := Decode[ProgramEnded](events[n-1]); err == nil && (end.Status == StatusWaiting || end.Code == StatusCancelled) {
+			events = without(events[:n-1], begin, func(c CallEnded) bool { return c.Code == StatusCancelled })
 		}
 	}
+	events = without(events, begin, func(c CallEnded) bool { return c.Waits })
 	waits := map[string]int{} // by call: index of the last answer that was none
 	for i := begin; i < len(events); i++ {
 		if e := events[i]; e.Type == Approved {
@@ -181,9 +180,9 @@ func withoutStop(events []Event, begin int, given map[string][]Event) []Event {
 	return kept
 }
 
-// withoutCancelled takes what came of calls that were broken off with their program, the last one, out of the events of a run: they have
-// begun, and whether they had their effect is not known.
-func withoutCancelled(events []Event, begin int) []Event {
+// without takes some of what came of calls of the last program out of the events of a run: they have begun, and either were broken off with the program, so that whether
+// they had their effect is not known, or are of agents that wait.
+func without(events []Event, begin int, some func(CallEnded) bool) []Event {
 	for i := len(events) - 1; i > begin; i-- {
 		if events[i].Type == TurnStart {
 			begin = i
@@ -193,7 +192,7 @@ func withoutCancelled(events []Event, begin int) []Event {
 	kept := slices.Clip(events[:begin])
 	for _, e := range events[begin:] {
 		if e.Type == CallResult {
-			if ended, err := Decode[CallEnded](e); err == nil && ended.Code == StatusCancelled {
+			if ended, err := Decode[CallEnded](e); err == nil && some(ended) {
 				continue
 			}
 		}

@@ -322,11 +322,12 @@ func (s *Session) Exec(ctx context.Context, file, text string, author label.Labe
 	r := &exchange{s: s, file: file, begun: time.Now(), live: past.Live, sent: make(chan struct{})}
 	kill := s.killer()
 	defer kill.Stop()
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	if past.Live == nil {
-		inner, cancel = context.WithDeadline(ctx, r.begun.Add(s.limits.Wall))
-		defer cancel()
+		var release context.CancelFunc
+		inner, release = context.WithDeadline(inner, r.begun.Add(s.limits.Wall))
+		defer release()
 		r.from.Store(r.begun.UnixNano())
 	}
 	kill.Reset(s.limits.Wall + s.grace)
@@ -346,7 +347,7 @@ func (s *Session) Exec(ctx context.Context, file, text string, author label.Labe
 	if release() {
 		late.Done()
 	}
-	cancel()
+	cancel(nil)
 	late.Wait()
 	if s.lost != nil && out.Err != nil && out.Err.Code == codeWorker {
 		from := time.Unix(0, r.from.Load())
@@ -364,7 +365,7 @@ func (s *Session) Exec(ctx context.Context, file, text string, author label.Labe
 }
 
 // goLive waits until a program that runs again goes on beyond what it did before: from then on the wall limit counts, on both sides.
-func (r *exchange) goLive(ctx context.Context, cancel func(), kill *time.Timer) {
+func (r *exchange) goLive(ctx context.Context, cancel context.CancelCauseFunc, kill *time.Timer) {
 	select {
 	case <-r.live:
 	case <-ctx.Done():
@@ -378,7 +379,7 @@ func (r *exchange) goLive(ctx context.Context, cancel func(), kill *time.Timer) 
 	defer wall.Stop()
 	select {
 	case <-wall.C:
-		cancel()
+		cancel(context.DeadlineExceeded)
 	case <-ctx.Done():
 	}
 }

@@ -254,8 +254,12 @@ func (w view) why(d journal.DecisionMade) string {
 // ended writes what came of a call.
 func (t *Timeline) ended(e journal.Event, c journal.CallEnded) {
 	d := t.pending[e.Call]
-	delete(t.pending, e.Call)
 	t.forget(e.Call)
+	if c.Waits {
+		t.waits(e, c)
+		return
+	}
+	delete(t.pending, e.Call)
 	if c.Value != nil {
 		t.remember(*c.Value)
 	}
@@ -290,6 +294,21 @@ func (t *Timeline) ended(e journal.Event, c journal.CallEnded) {
 	default:
 		t.read(e.Call, *d, c)
 	}
+}
+
+// waits writes that a call waits for the agent that it runs: it goes on when that does.
+func (t *Timeline) waits(e journal.Event, c journal.CallEnded) {
+	tool, why := t.line(c.Tool, maxName), "the agent that it runs waits"
+	if c.Text != "" && t.may(c.Label) {
+		why = t.line(c.Text, maxText)
+	}
+	t.entry(e.Call, wait, "waiting", tool+": "+why, "")
+	t.waiting = append(t.waiting, stop{call: e.Call, tool: tool, why: why})
+}
+
+// answered takes a call off the list of those that wait.
+func (t *Timeline) answered(id string) {
+	t.waiting = slices.DeleteFunc(t.waiting, func(s stop) bool { return s.call == id })
 }
 
 // reads are calls that follow each other, differ in nothing but their arguments, and only read. The first
@@ -416,7 +435,7 @@ func (t *Timeline) approved(e journal.Event, a journal.ApprovalGiven) {
 	if a.Reason != "" {
 		by += " (" + t.line(a.Reason, maxText) + ")"
 	}
-	t.waiting = slices.DeleteFunc(t.waiting, func(s stop) bool { return s.call == e.Call }) // before the run was gone on with
+	t.answered(e.Call) // what it waited for before the run was gone on with
 	tone, ask := good, t.line(a.Ask, maxName)
 	switch a.Verdict {
 	case "refused":

@@ -182,9 +182,14 @@ func (t *Timeline) callStarted(e journal.Event, c journal.CallStarted) {
 	if c.Run != "" && c.Try == 0 {
 		t.entry(e.Call, quiet, "agent", t.line(c.Tool, maxName)+", in run "+t.line(c.Run, maxName), "")
 	}
-	if c.Try > 1 {
+	switch {
+	case c.Try < 2:
+	case c.Run != "":
+		t.entry(e.Call, wait, "again", t.line(c.Tool, maxName)+": goes on in run "+t.line(c.Run, maxName), "")
+	default:
 		t.entry(e.Call, wait, "again", t.line(c.Tool, maxName)+": it had begun when the process ended", "")
 	}
+	t.answered(e.Call)
 	if !slices.Contains(t.begun, e.Call) {
 		t.begun = append(t.begun, e.Call)
 	}

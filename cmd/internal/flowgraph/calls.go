@@ -66,7 +66,10 @@ func (b *builder) read(events []journal.Event) {
 			a.state = unknown
 		case journal.CallResult:
 			if p, err := journal.Decode[journal.CallEnded](e); err == nil {
-				if a.ended, a.state = &p, done; p.Code != "" {
+				switch a.ended, a.state = &p, done; {
+				case p.Waits:
+					a.state = waiting
+				case p.Code != "":
 					a.state = failed
 				}
 			}

@@ -174,6 +174,29 @@ func TestARunWhoseWorkerIsKilled(t *testing.T) {
 	}
 }
 
+// replaysTheSame goes over a run again and finds no difference, wherever the run's programs lost their worker.
+func replaysTheSame(t *testing.T, e *engine.Engine, run string) {
+	t.Helper()
+	s, err := e.Resume(t.Context(), engine.Again{Run: run, Only: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for err == nil {
+		was, more, bad := s.Turn()
+		if err = bad; err != nil || !more {
+			break
+		}
+		_, err = s.Exec(t.Context(), engine.Program{File: was.File, Text: was.Program, Author: was.Author})
+	}
+	if end, ended, bad := s.Ended(); err == nil && ended {
+		err = errors.Join(bad, s.End(t.Context(), engine.Ending{Status: end.Status, Reason: end.Reason}))
+	}
+	if met, all, differences := s.Compared(); err != nil || met != all || len(differences) > 0 {
+		t.Errorf("run %s: met %d of %d events, %v, %v", run, met, all, differences, err)
+	}
+}
+
 // TestWorkersThatAreKilledAtRandom kills workers while programs run, between turns and while sessions rest. Every program ends well or with the
 // clean error, a session that has lost its worker has lost it for good, and every journal is whole.
 func TestWorkersThatAreKilledAtRandom(t *testing.T) {
@@ -199,6 +222,10 @@ func TestWorkersThatAreKilledAtRandom(t *testing.T) {
 	e, err := engine.New(engine.Config{Agent: "a", Tools: &tools, PDP: &obliging{}, Meter: 100, Store: store, Isolation: engine.Isolation{
 		Workers: map[gate.Tier]*worker.Pool{gate.TierProcess: pool}, Least: gate.TierProcess, Idle: time.Millisecond,
 	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := engine.New(engine.Config{Agent: "a", Tools: &tools, PDP: &obliging{}, Meter: 100, Store: store}) // where no worker is lost
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,6 +284,8 @@ func TestWorkersThatAreKilledAtRandom(t *testing.T) {
 		if len(open) > 0 {
 			t.Errorf("calls that began have no result: %v", open)
 		}
+		replaysTheSame(t, e, s.ID())
+		replaysTheSame(t, here, s.ID())
 	}
 	t.Logf("%d of %d runs lost their worker", died, runs)
 	if died == 0 && !testing.Short() {

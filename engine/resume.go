@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"callgate/builtins"
@@ -16,6 +17,7 @@ import (
 	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/engine/value"
+	"callgate/engine/worker"
 )
 
 // Again says how a run is gone over again.
@@ -278,16 +280,30 @@ func (s *Session) Compared() (met, all int, differences []journal.Difference) {
 	return met, all, s.run.Differences()
 }
 
-// past returns what is recorded of how the program that is about to begin ended before.
-func (s *Session) past() (eval.Past, error) {
-	past := eval.Past{Live: s.run.Live()}
+// past returns what is recorded of how the program that is about to begin ended before. lost is that it lost the worker that ran it: then it did not look at clock or
+// cancellation when one of them ended it either.
+func (s *Session) past() (past eval.Past, lost *journal.ProgramEnded, err error) {
+	past.Live = s.run.Live()
 	e, ok := s.run.Next("", 0)
 	if !ok || e.Type != journal.ProgramEnd {
-		return past, nil
+		return past, nil, nil
 	}
 	end, err := journal.Decode[journal.ProgramEnded](e)
 	past.Looks, past.Wall = end.Looks, end.Code == "limit.wall"
-	return past, err
+	if end.Looks == 0 && slices.Contains([]string{"worker", "cancelled", "limit.wall"}, end.Code) {
+		lost = &end
+	}
+	return past, lost, err
+}
+
+// lose ends a program, once it has met what is recorded of its calls, as it is recorded: where it was when its worker was lost, nobody knows. The session has lost it too.
+func (s *Session) lose(file string, end journal.ProgramEnded) eval.Outcome {
+	e := &eval.Error{Status: eval.Status(end.Status), Code: end.Code, Label: end.Label, Site: eval.Site{File: file, Line: 1, Column: 1}}
+	e.Text = strings.TrimPrefix(end.Message, e.Where())
+	gone := worker.Lost(s.eval.Account(), s.eval.Limits(), s.eval.Names(), end.Floor, end.Label, e.Text)
+	s.eval.Close()
+	s.eval = gone
+	return eval.Outcome{Status: e.Status, Err: e, Floor: end.Floor, History: end.Floor, Calls: end.Calls}
 }
 
 // EndedError says how a run that is gone over again ended in place of a reply of its model.

@@ -287,7 +287,7 @@ func (s *Session) exec(ctx context.Context, p Program) (eval.Outcome, error) {
 	if err := s.move(ctx, tier); err != nil {
 		return eval.Outcome{}, err
 	}
-	past, err := s.past()
+	past, lost, err := s.past()
 	if err != nil {
 		return eval.Outcome{}, err
 	}
@@ -295,7 +295,11 @@ func (s *Session) exec(ctx context.Context, p Program) (eval.Outcome, error) {
 		past.Steps = max(s.most-s.Steps(), 1)
 		s.gate.SetSteps(min(s.eval.Limits().Steps, past.Steps))
 	}
-	return s.eval.Exec(ctx, p.File, p.Text, p.Author, past)
+	out, err := s.eval.Exec(ctx, p.File, p.Text, p.Author, past)
+	if err == nil && lost != nil {
+		out = s.lose(p.File, *lost)
+	}
+	return out, err
 }
 
 // Observe asks to show a value to the model; see [gate.Gate.Observe]. If the run cannot go on the error is that of [Session.Err].

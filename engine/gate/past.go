@@ -96,12 +96,12 @@ func (g *Gate) resolve(ctx context.Context, x *crossing, round int, last policie
 }
 
 // stopped reports whether an event says that clock or cancellation ended the program, or the run, before it could make a call of
-// some kind: where the program waits, while a person was asked about another one.
+// some kind: where the program waits, while a person was asked about another one. So does the loss of the worker that the program ran in.
 func stopped(e journal.Event, kind string) bool {
 	switch e.Type {
 	case journal.ProgramEnd:
 		end, err := journal.Decode[journal.ProgramEnded](e)
-		return err == nil && (end.Code == codeCancelled || end.Code == "limit.wall" || end.Status == journal.StatusWaiting) && (kind != policies.KindProgram || end.Looks == 0)
+		return err == nil && (end.Code == codeCancelled || end.Code == "limit.wall" || end.Code == "worker" || end.Status == journal.StatusWaiting) && (kind != policies.KindProgram || end.Looks == 0)
 	case journal.RunEnd:
 		end, err := journal.Decode[journal.RunEnded](e)
 		return err == nil && (end.Status == journal.StatusFailed || end.Status == journal.StatusCancelled)

@@ -83,6 +83,14 @@ type Account struct {
 	sent    label.Label       // the join of all that it was given
 }
 
+// noLink is the link to no worker.
+type noLink struct{}
+
+func (noLink) Read([]byte) (int, error)  { return 0, io.EOF }
+func (noLink) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+func (noLink) Kill()                     {}
+func (noLink) Ended() string             { return "" }
+
 // account is what is known of the session that c makes.
 func (c *Config) account() Account {
 	p := Account{files: map[string]extent{}, sent: label.Bottom()}
@@ -135,6 +143,14 @@ func (p *Account) place(at eval.Site) bool {
 
 // codeWorker is the code of an outcome whose worker was lost.
 const codeWorker = "worker"
+
+// Lost returns what is left of a session that has lost its worker, for a reason: the names that it had, its floor, what was known of it, and the join of all that it was
+// given. Every program of it is [eval.Crashed].
+func Lost(was *Account, limits eval.Limits, names []string, floor, sent label.Label, why string) *Session {
+	s := &Session{limits: limits, link: noLink{}, c: newConn(noLink{}), lost: &ProtocolError{why}, account: *was, lowest: floor, history: floor, names: names}
+	s.account.files, s.account.sent = maps.Clone(was.files), sent
+	return s
+}
 
 // open makes a session in the worker at the other end of a link whose hello was read. The worker is killed if it cannot be made; an error of the
 // configuration reads as that of [eval.NewSession].

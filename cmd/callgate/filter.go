@@ -38,7 +38,7 @@ func (f *filter) add(cmd *cobra.Command, now time.Time) {
 	f.since.now, f.until.now = now, now
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.agents, "agent", nil, "of this agent; `name`, * stands for any text")
-	flags.Var(&words{to: &f.statuses, of: []string{journal.StatusRunning, journal.StatusDone, journal.StatusFailed, journal.StatusDenied, journal.StatusBudget, journal.StatusWaiting, journal.StatusCancelled}}, "status", "how it ended, if it has")
+	flags.Var(&words{to: &f.statuses, of: []string{journal.StatusRunning, journal.StatusDone, journal.StatusFailed, journal.StatusDenied, journal.StatusBudget, journal.StatusWaiting, journal.StatusCancelled, journal.StatusInterrupted}}, "status", "how it ended, if it has")
 	flags.StringArrayVar(&f.persons, "person", nil, "on this person's behalf, or with an answer of theirs to an ask; `name`, * stands for any text")
 	flags.Var(&f.since, "since", "begun at or after a time, or at most so long ago: 2026-12-01, 2026-12-01T10:00:00Z, 36h, 7d")
 	flags.Var(&f.until, "until", "begun before a time, or at least so long ago")
@@ -75,7 +75,7 @@ func encoded(s string) []byte {
 
 // line reports whether the list of runs lets a run through.
 func (f *filter) line(r journal.RunInfo) bool {
-	return matches(f.agents, r.Agent) && (len(f.statuses) == 0 || slices.Contains(f.statuses, r.Status)) &&
+	return matches(f.agents, r.Agent) && (len(f.statuses) == 0 || slices.Contains(f.statuses, r.State())) &&
 		(!f.since.set || !r.Start.Before(f.since.at)) && (!f.until.set || r.Start.Before(f.until.at))
 }
 

@@ -25,6 +25,8 @@ func (c *command) listVerb() *cobra.Command {
 flags that are given must hold. --tool, --effect, --decision and --rule must hold for one call, with --label among its labels, and the calls
 for which they do are named. Alone, --label looks at everything in a run.
 
+A run is interrupted if its process has ended, and it has not: nobody is at it, and it can be gone on with.
+
 At a terminal there are headings and ages; otherwise the columns are id, begin, status, agent, events, duration and calls.`,
 		Example: `  callgate runs list --state ./state
   callgate runs list --limit 5 --json
@@ -51,7 +53,7 @@ type listed struct {
 }
 
 func (c *command) list(ctx context.Context, f runsFlags, pick *filter, limit int) (err error) {
-	store, _, err := c.past(f.state)
+	store, dir, err := c.past(f.state)
 	if err != nil {
 		return err
 	}
@@ -65,15 +67,26 @@ func (c *command) list(ctx context.Context, f runsFlags, pick *filter, limit int
 		p.w = c.stderr
 	}
 	var write func(listed) error
-	return errors.Join(picked(ctx, store, pick, limit, p, func(all []journal.RunInfo) {
+	interrupted := false
+	err = errors.Join(picked(ctx, store, pick, limit, p, func(all []journal.RunInfo) {
 		if f.json {
 			out := json.NewEncoder(c.stdout)
-			write = func(r listed) error { return out.Encode(r) }
+			write = func(r listed) error {
+				r.Status = r.State()
+				return out.Encode(r)
+			}
 			return
 		}
 		table := console.NewList(c.stdout, console.LookOf(c.stdout, c.getenv), now, all)
-		write = func(r listed) error { return table.Line(r.RunInfo, r.Calls) }
+		write = func(r listed) error {
+			interrupted = interrupted || r.State() == journal.StatusInterrupted
+			return table.Line(r.RunInfo, r.Calls)
+		}
 	}, func(r listed) error { return write(r) }), p.done())
+	if interrupted {
+		c.say("of a run that is interrupted the process has ended\nhint: callgate runs resume ID --state " + word(dir) + " goes on with it")
+	}
+	return err
 }
 
 // picked calls each for the runs that fit, newest first, at most limit of them (0: all), as they are found. Before, it calls begin with those

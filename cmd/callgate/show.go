@@ -194,7 +194,7 @@ func (c *command) completeRuns(f *runsFlags, most int) cobra.CompletionFunc {
 		var out []cobra.Completion
 		for _, r := range runs {
 			if r.ID != journal.DeskRun && strings.HasPrefix(r.ID, begun) && !slices.Contains(args, r.ID) {
-				out = append(out, cobra.CompletionWithDesc(r.ID, console.Clean(r.Status+" "+r.Agent)))
+				out = append(out, cobra.CompletionWithDesc(r.ID, console.Clean(r.State()+" "+r.Agent)))
 			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

@@ -219,15 +219,7 @@ func TestInterruptWhileItAsks(t *testing.T) {
 				if code != 5 || !strings.Contains(shown, "waiting") || !strings.Contains(shown, "approvals list") || strings.Contains(shown, "cancelled") {
 					t.Errorf("exit code %d, want 5 and that it waits; shown:\n%s", code, shown)
 				}
-				after := func(args ...string) (string, int) {
-					next := exec.CommandContext(t.Context(), cmd.Path)
-					next.Args, next.Dir, next.Env, next.WaitDelay = append([]string{"callgate"}, args...), cmd.Dir, cmd.Env, patience
-					out, err := next.CombinedOutput()
-					if _, exit := errors.AsType[*exec.ExitError](err); err != nil && !exit {
-						t.Fatal(err)
-					}
-					return string(out), next.ProcessState.ExitCode()
-				}
+				after := func(args ...string) (string, int) { return beside(t, cmd, args...) }
 				listed, _ := after("runs", "list", "--state", "state")
 				asks, _ := after("approvals", "list", "--state", "state", "--host", "notes/callgate.yaml")
 				id, _, _ := strings.Cut(listed, " ")
@@ -242,6 +234,45 @@ func TestInterruptWhileItAsks(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// beside runs the command where another one runs or has run, and returns what it wrote and its exit code.
+func beside(t *testing.T, cmd *exec.Cmd, args ...string) (string, int) {
+	t.Helper()
+	next := exec.CommandContext(t.Context(), cmd.Path)
+	next.Args, next.Dir, next.Env, next.WaitDelay = append([]string{"callgate"}, args...), cmd.Dir, cmd.Env, patience
+	out, err := next.CombinedOutput()
+	if _, exit := errors.AsType[*exec.ExitError](err); err != nil && !exit {
+		t.Fatal(err)
+	}
+	return string(out), next.ProcessState.ExitCode()
+}
+
+// A run whose process is killed is interrupted in the list from then on, and is gone on with.
+func TestKilledIsInterrupted(t *testing.T) {
+	cmd := callgateCommand(t, replaces, "run", "notes", "--state", "state")
+	whenAsked(t, cmd, func(*os.File) error {
+		if list, _ := beside(t, cmd, "runs", "list", "--state", "state"); !strings.Contains(list, "  running  ") || strings.Contains(list, "hint") {
+			t.Errorf("while it runs:\n%s", list)
+		}
+		return cmd.Process.Kill()
+	})
+	list, code := beside(t, cmd, "runs", "list", "--state", "state")
+	if code != 0 || !strings.Contains(list, "  interrupted  ") || !strings.Contains(list, "callgate: hint: callgate runs resume ID --state state goes on with it\n") {
+		t.Errorf("after it was killed: exit code %d\n%s", code, list)
+	}
+	id, _, _ := strings.Cut(list[strings.Index(list, "\n2")+1:], " ")
+	for status, want := range map[string]bool{"interrupted": true, "running": false} {
+		if list, _ := beside(t, cmd, "runs", "list", "--state", "state", "--status", status, "--json"); strings.Contains(list, `"status":"interrupted"`) != want {
+			t.Errorf("those that are %s:\n%s", status, list)
+		}
+	}
+	if shown, code := beside(t, cmd, "runs", "resume", id, "--state", "state", "--approve", "all"); code != 0 {
+		t.Errorf("gone on with: exit code %d\n%s", code, shown)
+	}
+	if list, _ := beside(t, cmd, "runs", "list", "--state", "state"); !strings.Contains(list, "  done  ") || strings.Contains(list, "hint") {
+		t.Errorf("after it was gone on with:\n%s", list)
 	}
 }
 

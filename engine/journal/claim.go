@@ -206,8 +206,8 @@ func scanHolder(row interface{ Scan(...any) error }) (run string, h Holder, err 
 }
 
 // holders returns who is at runs, by run.
-func (s *SQLite) holders(ctx context.Context) (map[string]*Holder, error) {
-	rows, err := s.db.QueryContext(ctx, holderSQL)
+func holders(ctx context.Context, tx *sql.Tx) (map[string]*Holder, error) {
+	rows, err := tx.QueryContext(ctx, holderSQL)
 	if err != nil {
 		return nil, err
 	}

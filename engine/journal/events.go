@@ -318,6 +318,9 @@ const (
 
 	StatusCancelled = "cancelled" // whoever ran it stopped it
 
+	// StatusInterrupted is that of a run without a RunEnd that nobody is at: its process has ended. See [RunInfo.State].
+	StatusInterrupted = "interrupted"
+
 	statusUnknown = "unknown"
 )
 

@@ -165,6 +165,14 @@ type RunInfo struct {
 	Holder *Holder   `json:"holder,omitempty"` // who is at it; nil: nobody
 }
 
+// State is the status as people are told it: a run that runs, and that nobody is at, is interrupted.
+func (r RunInfo) State() string {
+	if r.Status == StatusRunning && r.Holder == nil {
+		return StatusInterrupted
+	}
+	return r.Status
+}
+
 // follow returns the line of a run's list after events of one run were appended to it,
 // in a store that had it as r before.
 func (r RunInfo) follow(events []Event) (RunInfo, error) {

@@ -377,12 +377,17 @@ func (s *SQLite) read(ctx context.Context, run string, from, to int64) ([]Event,
 	return events, nil
 }
 
-// Runs implements [Store]. Newest first is by the order of their beginning, whatever the clock said.
+// Runs implements [Store]. Newest first is by the order of their beginning, whatever the clock said. Who is at a run is as of the same moment as its status.
 func (s *SQLite) Runs(ctx context.Context, limit int) ([]RunInfo, error) {
 	if limit <= 0 {
 		limit = -1
 	}
-	rows, err := s.db.QueryContext(ctx, "SELECT id, agent, start, end, status, events, head FROM runs ORDER BY n DESC LIMIT ?", limit)
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	defer tx.Rollback() // nothing was written
+	rows, err := tx.QueryContext(ctx, "SELECT id, agent, start, end, status, events, head FROM runs ORDER BY n DESC LIMIT ?", limit)
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -405,7 +410,7 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]RunInfo, error) {
 	if err := rows.Err(); err != nil {
 		return nil, s.explain(err)
 	}
-	held, err := s.holders(ctx)
+	held, err := holders(ctx, tx)
 	if err != nil {
 		return nil, s.explain(err)
 	}

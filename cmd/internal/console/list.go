@@ -25,7 +25,7 @@ func NewList(w io.Writer, look Look, now time.Time, runs []journal.RunInfo) *Lis
 	l := &List{w: w, look: look, now: now}
 	for _, r := range runs {
 		l.ids = max(l.ids, widthOf(look.line(r.ID, maxName)))
-		l.statuses = max(l.statuses, widthOf(look.line(r.Status, maxName)))
+		l.statuses = max(l.statuses, widthOf(look.line(r.State(), maxName)))
 		l.agents = max(l.agents, widthOf(look.line(r.Agent, maxName)))
 		l.events = max(l.events, len(events(r)))
 	}
@@ -51,18 +51,15 @@ func (l *List) Line(r journal.RunInfo, calls []string) error {
 		}
 	}
 	tone := bad
-	switch r.Status {
+	switch r.State() {
 	case journal.StatusDone:
 		tone = good
-	case journal.StatusWaiting, journal.StatusRunning, journal.StatusCancelled:
+	case journal.StatusWaiting, journal.StatusInterrupted, journal.StatusRunning, journal.StatusCancelled:
 		tone = wait
 	}
 	line := pad(l.look.line(r.ID, maxName), l.ids) + "  " + pad(began, width) + "  " +
-		l.look.paint(tone, pad(l.look.line(r.Status, maxName), l.statuses)) + "  " + pad(l.look.line(r.Agent, maxName), l.agents) + "  " +
+		l.look.paint(tone, pad(l.look.line(r.State(), maxName), l.statuses)) + "  " + pad(l.look.line(r.Agent, maxName), l.agents) + "  " +
 		l.look.paint(quiet, pad(events(r), l.events)) + "  " + pad(took, len("12.345s"))
-	if r.Status == journal.StatusRunning && r.Holder == nil && !l.now.IsZero() {
-		line += "  " + l.look.paint(bad, "nobody is at it")
-	}
 	if len(calls) > 0 {
 		line += "  " + l.calls(calls)
 	}

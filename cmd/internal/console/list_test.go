@@ -26,6 +26,7 @@ func TestAge(t *testing.T) {
 func TestList(t *testing.T) {
 	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	runs := []journal.RunInfo{
+		{ID: "r-3", Agent: "inbox", Start: noon.Add(-2 * time.Minute), Status: journal.StatusRunning, Events: 7, Holder: &journal.Holder{Process: 1}},
 		{ID: "r-2", Agent: "inbox", Start: noon.Add(-3 * time.Minute), Status: journal.StatusRunning, Events: 7},
 		{ID: "r-1", Agent: "b\x1b[2J", Start: noon.Add(-72 * time.Hour), End: noon.Add(-71 * time.Hour), Status: journal.StatusDone, Events: 120},
 	}
@@ -36,20 +37,22 @@ func TestList(t *testing.T) {
 		want string
 	}{
 		{"for programs", Look{}, time.Time{}, `
-r-2  2026-12-01T11:57:00Z  running  inbox     7 events    -        1.1,1.2,1.3,1.4,1.5,1.6,1.7
-r-1  2026-11-28T12:00:00Z  done     b\x1b[2J  120 events  1h0m0s
+r-3  2026-12-01T11:58:00Z  running      inbox     7 events    -
+r-2  2026-12-01T11:57:00Z  interrupted  inbox     7 events    -        1.1,1.2,1.3,1.4,1.5,1.6,1.7
+r-1  2026-11-28T12:00:00Z  done         b\x1b[2J  120 events  1h0m0s
 `},
 		{"for people", Look{}, noon, `
-run  began          status   agent     events      took
-r-2  3 minutes ago  running  inbox     7 events    -        nobody is at it  1.1,1.2,1.3,1.4,1.5,1.6,and 1 more
-r-1  3 days ago     done     b\x1b[2J  120 events  1h0m0s
+run  began          status       agent     events      took
+r-3  2 minutes ago  running      inbox     7 events    -
+r-2  3 minutes ago  interrupted  inbox     7 events    -        1.1,1.2,1.3,1.4,1.5,1.6,and 1 more
+r-1  3 days ago     done         b\x1b[2J  120 events  1h0m0s
 `},
 	} {
 		var b strings.Builder
 		l := NewList(&b, test.look, test.now, runs)
 		for i, r := range runs {
 			var calls []string
-			if i == 0 {
+			if i == 1 {
 				calls = []string{"1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7"}
 			}
 			if err := l.Line(r, calls); err != nil {

@@ -61,13 +61,30 @@ func spaceNames() (out []Mechanism) {
 	return out
 }
 
+// What a child that becomes a container has besides its socket and its executable.
+const (
+	runtimeFD = 5 // the runtime, which may be where the child cannot go, or where something is mounted over
+	reasonFD  = 6 // to say why there is no container
+)
+
+// maxReason bounds that, in bytes.
+const maxReason = 1 << 10
+
 // Launch makes the calling process, which [Start] has started for that, a container with nothing in it but its own executable, and runs the
-// child there. What it needs of files is in memory, in namespaces that end with it. It returns only if that cannot be done.
+// child there. What it needs of files is in memory, in namespaces that end with it. It returns only if that cannot be done, and has told the parent so.
 func Launch(args []string) error {
-	if len(args) < 3 || args[1] != launching {
+	if len(args) < 3 || args[1] != launching || !isSocket(socketFD) {
 		return errors.New("confine: this program is started by callgate, not by hand")
 	}
-	oci := args[2]
+	unix.CloseOnExec(runtimeFD)
+	unix.CloseOnExec(reasonFD)
+	err := launch(args[2], args[3:])
+	unix.Write(reasonFD, []byte(err.Error()))
+	return err
+}
+
+// launch does, under a runtime.
+func launch(oci string, args []string) error {
 	unix.Close(exeFD) // so that the runtime does not have it
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("confine: container: %w", err)
@@ -94,7 +111,7 @@ func Launch(args []string) error {
 			return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 		},
 		func() error {
-			b, err := json.Marshal(bundle(append([]string{"/" + name}, args[3:]...)))
+			b, err := json.Marshal(bundle(append([]string{"/" + name}, args...)))
 			if err != nil {
 				return err
 			}
@@ -126,7 +143,12 @@ func Launch(args []string) error {
 		run = append(run, "--preserve-fds", "1")
 	}
 	command = append(append(command, run...), "worker")
-	return fmt.Errorf("confine: container: %s: %w", oci, syscall.Exec(oci, command, []string{"XDG_RUNTIME_DIR=" + dir, "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}))
+	env := []string{"XDG_RUNTIME_DIR=" + dir, "PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	err = syscall.Exec(oci, command, env)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
+		err = syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", runtimeFD), command, env)
+	}
+	return fmt.Errorf("confine: container: %s: %w", oci, err)
 }
 
 // bundle is the configuration of the container.

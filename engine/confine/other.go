@@ -75,5 +75,8 @@ func (*Child) Kill() {}
 // Ended returns "".
 func (*Child) Ended() string { return "" }
 
+// Unlaunched returns "".
+func (*Child) Unlaunched() string { return "" }
+
 // Pid returns 0.
 func (*Child) Pid() int { return 0 }

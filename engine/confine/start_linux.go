@@ -27,6 +27,7 @@ type Child struct {
 	group *group
 	done  chan struct{} // nothing is left of it
 	how   string
+	why   string // there is no container, if it was to become one
 	once  sync.Once
 }
 
@@ -148,6 +149,24 @@ func start(o Options, exe *os.File) (*Child, error) {
 		sys.Credential = &syscall.Credential{NoSetGroups: true}
 	}
 	cmd.Args = o.plan()
+	var reason *os.File
+	if o.Runtime != "" {
+		oci, err := os.OpenFile(o.Runtime, unix.O_PATH, 0)
+		if err != nil {
+			c.Socket.Close()
+			theirs.Close()
+			return nil, fmt.Errorf("confine: container: %s: %w", o.Runtime, errors.Unwrap(err))
+		}
+		defer oci.Close()
+		read, write, err := os.Pipe()
+		if err != nil {
+			c.Socket.Close()
+			theirs.Close()
+			return nil, err
+		}
+		defer write.Close()
+		reason, cmd.ExtraFiles = read, append(cmd.ExtraFiles, oci, write)
+	}
 	if !slices.Contains(o.Without, Cgroup) {
 		c.group = newGroup(within(o.Budget.withDefaults(), o.Runtime))
 	}
@@ -165,10 +184,17 @@ func start(o Options, exe *os.File) (*Child, error) {
 			c.proc = cmd.Process
 		}
 		started <- err
+		if err == nil {
+			cmd.Wait()
+		}
+		if reason != nil {
+			text, _ := io.ReadAll(io.LimitReader(reason, maxReason)) // nobody but the child had the other end, until it became a runtime
+			reason.Close()
+			c.why = string(text)
+		}
 		if err != nil {
 			return
 		}
-		cmd.Wait()
 		c.state, c.how = cmd.ProcessState, cmd.ProcessState.String()
 		c.group.remove()
 		close(c.done)
@@ -202,6 +228,16 @@ func (c *Child) Ended() string {
 	select {
 	case <-c.done:
 		return c.how
+	default:
+		return ""
+	}
+}
+
+// Unlaunched says why the child, which has ended, did not become a container; "" if it did, or was not to.
+func (c *Child) Unlaunched() string {
+	select {
+	case <-c.done:
+		return c.why
 	default:
 		return ""
 	}

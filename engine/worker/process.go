@@ -105,6 +105,8 @@ func StartProcess(ctx context.Context, o ProcessOptions) (*Process, error) {
 		child.Kill()
 		if how := child.Ended(); errors.As(err, new(*confine.MissingError)) || how == "" {
 			return nil, fmt.Errorf("worker: %w", err)
+		} else if why := child.Unlaunched(); why != "" {
+			return nil, fmt.Errorf("worker: %s", why)
 		} else {
 			hint := ""
 			if o.OCI {

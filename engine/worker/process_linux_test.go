@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -91,6 +92,59 @@ func TestAContainerRunsPrograms(t *testing.T) {
 			runsPrograms(t, ProcessOptions{OCI: true, Runtime: path})
 			gone(t, hold(t, os.Getpid()))
 		})
+	}
+}
+
+// A runtime may be in a folder that the container's own files are mounted over, and that is its owner's alone.
+func TestARuntimeBelowTmp(t *testing.T) {
+	for _, name := range []string{"runsc", "runc", "crun"} {
+		t.Run(name, func(t *testing.T) {
+			found, err := exec.LookPath(name)
+			if err != nil {
+				t.Skip(err)
+			}
+			self(t, ProcessOptions{OCI: true, Runtime: found}).Kill() // where none runs it is skipped
+			b, err := os.ReadFile(found)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir, err := os.MkdirTemp("/tmp", "runtime")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(dir)
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, b, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			p, err := StartProcess(t.Context(), ProcessOptions{OCI: true, Runtime: path, Path: built(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Kill()
+			if !slices.Contains(p.Achieved(), confine.Container) {
+				t.Errorf("%v", p.Achieved())
+			}
+		})
+	}
+}
+
+// What keeps a container from beginning is said.
+func TestARuntimeThatDoesNotRun(t *testing.T) {
+	if _, err := confine.Runtimes(); err != nil {
+		t.Skip(err)
+	}
+	self(t, ProcessOptions{OCI: true}).Kill()
+	dir := t.TempDir()
+	text := filepath.Join(dir, "runc")
+	if err := os.WriteFile(text, []byte("no program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{filepath.Join(dir, "none"): "no such file or directory", text: "exec format error"} {
+		_, err := StartProcess(t.Context(), ProcessOptions{OCI: true, Runtime: path, Path: built(t)})
+		if err == nil || !strings.Contains(err.Error(), path+": "+want) || strings.Contains(err.Error(), "CGO_ENABLED") {
+			t.Errorf("got %v, want %s: %s", err, path, want)
+		}
 	}
 }
 

@@ -36,9 +36,9 @@ func commandSet() set {
 				{Name: "write", Doc: "A folder, relative to the state folder, where it can write. If there is one it begins there.", Schema: schema(`{"type": "string", "minLength": 1}`)},
 				{Name: "network", Doc: "Whether it has the network of this machine, and with it whatever listens there. Default: false.", Schema: schema(boolSchema)},
 				{Name: "env", Doc: "Its environment variables. Default: none but PATH.", Schema: schema(`{"type": "object", "additionalProperties": {"type": "string"}}`)},
-				{Name: "memory", Doc: "The most bytes of memory. Default: 512 MiB.", Schema: schema(`{"type": "integer", "minimum": 1048576, "maximum": 68719476736}`)},
-				{Name: "seconds", Doc: "How long it may take. Default: 30.", Schema: schema(`{"type": "integer", "minimum": 1, "maximum": 3600}`)},
-				{Name: "max_size", Doc: "The most bytes of its output, and of its errors. Default: 1 MiB.", Schema: schema(`{"type": "integer", "minimum": 1, "maximum": 67108864}`)},
+				{Name: "memory", Doc: "The most memory that it may have, such as 64MiB. Default: 512MiB."},
+				{Name: "seconds", Doc: "How long it may take, in seconds. Default: 30."},
+				{Name: "max_size", Doc: "The most that its output may be, and its errors, such as 64KiB. Default: 1MiB."},
 			}, labelOptions("untrusted")...),
 			build: buildCommand,
 		},
@@ -86,15 +86,16 @@ func isScript(program, option string) bool {
 
 func buildCommand(_ context.Context, b *builder) (*Toolset, error) {
 	l := b.label(label.Untrusted)
+	seconds := b.seconds("seconds", 30, 3600)
 	t := &builtins.Tool{
 		Name: b.text("name", ""), Effects: builtins.Read, Label: builtins.Source{Class: l, Of: b.text("name", "")}, Derives: true, Idempotent: true,
 		Doc:     b.text("doc", "") + "\nReturns its exit code, 0 for success, and what it wrote. Fails with too-large, not-text, cannot-start, invalid or isolation.",
 		Returns: schema(`{"type": "object", "required": ["code", "output", "errors"], "properties": {"code": {"type": "integer"}, "output": {"type": "string"}, "errors": {"type": "string"}}}`),
-		Timeout: time.Duration(b.number("seconds", 30)) * time.Second,
+		Timeout: time.Duration(seconds) * time.Second,
 	}
 	c := &commandTool{stdin: b.text("stdin", "")}
-	c.command.Output = int(b.number("max_size", 1<<20))
-	c.command.Profile.Budget = confine.Budget{Memory: b.number("memory", 0), Seconds: int(b.number("seconds", 30)) + 1}
+	c.command.Output = int(b.size("max_size", 1<<20, 1, 64<<20))
+	c.command.Profile.Budget = confine.Budget{Memory: b.size("memory", 512<<20, 1<<20, 64<<30), Seconds: int(seconds) + 1}
 	ts := &Toolset{Tools: []*builtins.Tool{t}, Close: func() error { return nil }}
 
 	run := texts(builtins.Arg[[]any](b.in, "run"))

@@ -42,7 +42,7 @@ func folderOptions() []builtins.Param {
 		{Name: "root", Doc: "The folder, relative to the agent file.", Schema: schema(`{"type": "string", "minLength": 1}`), Required: true},
 		{Name: "in", Doc: "What root is relative to: agent (default), or state, where it is made if it is not there.", Schema: schema(`{"enum": ["agent", "state"]}`)},
 		{Name: "write", Doc: "Grant the tools that write. Default: false.", Schema: schema(boolSchema)},
-		{Name: "max_size", Doc: "The most bytes of a file that is read or written. Default: 1 MiB.", Schema: schema(`{"type": "integer", "minimum": 1, "maximum": 1073741824}`)},
+		{Name: "max_size", Doc: "The most that a file may be that is read or written, such as 5MiB. Default: 1MiB."},
 	}, labelOptions("untrusted")...)
 }
 
@@ -82,7 +82,7 @@ func (b *builder) folder(option, name string, inState bool) *folder {
 	if inState {
 		space = "folder:state:"
 	}
-	return &folder{root, name, real, space + path.Clean(filepath.ToSlash(name)), b.number("max_size", defaultMaxSize)}
+	return &folder{root, name, real, space + path.Clean(filepath.ToSlash(name)), b.size("max_size", defaultMaxSize, 1, 1<<30)}
 }
 
 // place is the folder as a place of the host.

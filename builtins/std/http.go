@@ -51,8 +51,8 @@ func httpSet() set {
 				{Name: "redirects", Doc: "Which redirects are followed, five at most: none, those within a host, or all to what is allowed. With the last, servers choose which of the allowed URLs is fetched, and policies see the first. Default: same-host.",
 					Schema: schema(`{"enum": ["none", "same-host", "allowed"]}`)},
 				{Name: "idempotency_key", Doc: "Name of a header, such as Idempotency-Key, by which servers know a second try of one http.post. Without it a post that was broken off is not tried again.", Schema: schema(`{"type": "string", "minLength": 1}`)},
-				{Name: "max_size", Doc: "The most bytes of a reply, unpacked, and of what is posted. Default: 1 MiB.", Schema: schema(`{"type": "integer", "minimum": 1, "maximum": 8388608}`)},
-				{Name: "timeout", Doc: "How long one call may take, redirects and all, such as 10s. Default: 30s.", Schema: schema(textSchema)},
+				{Name: "max_size", Doc: "The most that a reply may be, unpacked, and what is posted, such as 64KiB. Default: 1MiB."},
+				{Name: "timeout", Doc: "How long one call may take, redirects and all, such as 10s. Default: 30s."},
 			}, labelOptions("untrusted")...),
 			build: buildHTTP,
 		},
@@ -82,14 +82,7 @@ type web struct {
 func (b *builder) web(names resolver) *web {
 	w := &web{
 		redirects: b.text("redirects", redirectsSame), keyHeader: b.text("idempotency_key", ""),
-		maxSize: b.number("max_size", defaultReply), timeout: defaultWait,
-	}
-	if s := b.text("timeout", ""); s != "" {
-		d, err := time.ParseDuration(s)
-		if err != nil || d < time.Millisecond || d > 10*time.Minute {
-			b.fail("timeout", fmt.Sprintf("got %q, want a duration such as 10s, of ten minutes at most", s))
-		}
-		w.timeout = d
+		maxSize: b.size("max_size", defaultReply, 1, 8<<20), timeout: b.duration("timeout", defaultWait, time.Millisecond, 10*time.Minute),
 	}
 	if w.keyHeader != "" && !mayBeSent(w.keyHeader) {
 		b.fail("idempotency_key", fmt.Sprintf("got %q, want the name of a header such as Idempotency-Key", w.keyHeader))

@@ -25,7 +25,7 @@ func mailSet() set {
 				{Name: "outbox", Doc: "The folder that mail.send writes to, relative to the state folder. Default: ./outbox.", Schema: schema(`{"type": "string", "minLength": 1}`)},
 				{Name: "drafts", Doc: "The folder that mail.draft writes to, relative to the state folder. Default: ./drafts.", Schema: schema(`{"type": "string", "minLength": 1}`)},
 				{Name: "from", Doc: "The sender's address. Default: the principal.", Schema: schema(`{"type": "string", "minLength": 1}`)},
-				{Name: "max_size", Doc: "The most bytes of a mail that is read or written. Default: 5 MiB.", Schema: schema(`{"type": "integer", "minimum": 1, "maximum": 1073741824}`)},
+				{Name: "max_size", Doc: "The most that a mail may be that is read or written, such as 1MiB. Default: 5MiB."},
 			}, labelOptions("untrusted")...),
 			build: buildMail,
 		},

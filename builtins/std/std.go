@@ -206,13 +206,6 @@ func (b *builder) text(option, otherwise string) string {
 
 func (b *builder) yes(option string) bool { return builtins.Arg[bool](b.in, option) }
 
-func (b *builder) number(option string, otherwise int64) int64 {
-	if n, ok := b.in.Args[option].(int64); ok {
-		return n
-	}
-	return otherwise
-}
-
 // label returns the label that the options trust, readers and tags declare.
 func (b *builder) label(trust label.Trust) label.Label {
 	if s, ok := b.in.Args["trust"].(string); ok {

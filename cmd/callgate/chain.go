@@ -59,6 +59,7 @@ type chains struct {
 	reach map[label.Source]map[label.Source]bool
 	told  map[string]bool
 	links int
+	where sites
 }
 
 // result is what a call gave, and the sources that are its own.
@@ -192,7 +193,7 @@ func (c *chains) sources(all []label.Source, depth int) []*link {
 			continue
 		}
 		r := c.results[g.call]
-		l := &link{Text: together(g.sources), Call: r.call, Site: place(c.made[r.call].Site), Label: r.label.String()}
+		l := &link{Text: together(g.sources), Call: r.call, Site: c.where.place(c.made[r.call].Site), Label: r.label.String()}
 		out = append(out, c.link("call "+r.call, l, func() []*link { return c.args(r.call, depth+1) }))
 	}
 	return out

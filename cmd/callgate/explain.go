@@ -126,7 +126,7 @@ func (c *command) explain(ctx context.Context, run, call string, f explainFlags)
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
 	}
-	out, err := explained(ctx, events, events, call, c.readers(b)(events).MayRead, b)
+	out, err := explained(ctx, events, events, call, c.readers(b)(events).MayRead, b, nil)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (c *command) explain(ctx context.Context, run, call string, f explainFlags)
 
 // explained explains a call of a run to whoever may read what may says. The story of its approvals is told from all, which may have events that do
 // not count any more. With b, rules that did not fire are explained too.
-func explained(ctx context.Context, events, all []journal.Event, call string, may func(label.Label) bool, b *bound) (*explanation, error) {
+func explained(ctx context.Context, events, all []journal.Event, call string, may func(label.Label) bool, b *bound, where sites) (*explanation, error) {
 	var tools *builtins.Set
 	if b != nil {
 		tools = b.tools
@@ -152,7 +152,7 @@ func explained(ctx context.Context, events, all []journal.Event, call string, ma
 	if at < 0 {
 		return nil, noCall(events, call)
 	}
-	x := &explainer{may: may, events: events, all: all}
+	x := &explainer{may: may, events: events, all: all, where: where}
 	return x.explain(ctx, past[at], b)
 }
 
@@ -173,13 +173,25 @@ type explainer struct {
 	may    func(label.Label) bool
 	events []journal.Event
 	all    []journal.Event // with those that do not count any more
+	where  sites
+}
+
+// sites say where, in what a person typed, a place in a program is that ran; nil: where the program has it.
+type sites func(policies.Site) policies.Site
+
+// place writes a place.
+func (at sites) place(s policies.Site) string {
+	if at != nil {
+		s = at(s)
+	}
+	return place(s)
 }
 
 func (x *explainer) explain(ctx context.Context, p gate.Recorded, b *bound) (*explanation, error) {
 	r, d := p.Request, p.Made.Decision
 	hide := hiding(x.may, everything(r))
 	out := &explanation{
-		Run: r.Session.Run, Call: p.Call, Kind: p.Made.Kind, Tool: p.Made.Tool, Site: place(r.Call.Site),
+		Run: r.Session.Run, Call: p.Call, Kind: p.Made.Kind, Tool: p.Made.Tool, Site: x.where.place(r.Call.Site),
 		Program: r.Labels.Program.String(), Decision: d, Notes: p.Notes,
 	}
 	x.story(out)
@@ -200,6 +212,7 @@ func (x *explainer) explain(ctx context.Context, p gate.Recorded, b *bound) (*ex
 		}
 	}
 	chains := newChains(x.events, x.may, p.Call)
+	chains.where = x.where
 	for i := range r.Leaves {
 		l := &r.Leaves[i]
 		v := shownValue{Path: l.Path, Value: x.leaf(l), Label: l.Label.String(), Sink: l.Sink, Named: named[l.Path]}

@@ -321,18 +321,26 @@ func (r *repl) past(e journal.Event) {
 
 // typed is an event with the place of a decided call as it is in what was typed.
 func (r *repl) typed(e journal.Event) journal.Event {
-	if e.Type != journal.Decided || r.run == nil {
+	if e.Type != journal.Decided {
 		return e
 	}
 	made, err := journal.Decode[journal.DecisionMade](e)
 	if err != nil {
 		return e
 	}
-	made.Site.Column = r.run.Column(made.Site.File, made.Site.Line, made.Site.Column)
+	made.Site = r.site(made.Site)
 	if payload, err := json.Marshal(made); err == nil {
 		e.Payload = payload
 	}
 	return e
+}
+
+// site is a place in a program as it is in what was typed.
+func (r *repl) site(s policies.Site) policies.Site {
+	if r.run != nil { // else a session is gone over again
+		s.Column = r.run.Column(s.File, s.Line, s.Column)
+	}
+	return s
 }
 
 // approver is who answers what policies ask for.
@@ -366,6 +374,7 @@ func (a asking) Approve(ctx context.Context, q gate.Question) (gate.Verdict, err
 		r.prompt = console.NewPrompt(r.in, r.c.stderr, console.LookOf(r.c.stderr, r.c.getenv), a.who)
 		r.prompt.Discard = func() { discardTyped(r.c.stdin); r.in.drop() }
 	}
+	q.Site = r.site(q.Site)
 	v, err := r.prompt.Approve(ctx, q)
 	if ctx.Err() != nil {
 		r.prompt = nil // it asks nothing more

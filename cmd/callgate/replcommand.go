@@ -213,7 +213,7 @@ func (r *repl) explain(ctx context.Context, call string) (string, error) {
 		return "", errors.New(":explain: nothing was decided yet")
 	}
 	b := &bound{root: r.agent.Root, tools: r.agent.Tools(), host: r.project.Host}
-	out, err := explained(ctx, r.events, r.events, call, r.may, b)
+	out, err := explained(ctx, r.events, r.events, call, r.may, b, r.site)
 	if err != nil {
 		return "", err
 	}

@@ -165,7 +165,7 @@ func waitedSince(events []journal.Event) map[string]time.Time {
 
 // showCall shows all that is known of a call.
 func (c *command) showCall(ctx context.Context, p *pastRun, call string, asJSON bool) error {
-	out, err := explained(ctx, journal.Current(p.events, false), p.events, call, p.who.MayRead, nil)
+	out, err := explained(ctx, journal.Current(p.events, false), p.events, call, p.who.MayRead, nil, nil)
 	if err != nil {
 		return err
 	}

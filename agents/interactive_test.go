@@ -10,6 +10,7 @@ import (
 	"callgate/agents"
 	"callgate/engine"
 	"callgate/engine/eval"
+	"callgate/engine/gate"
 	"callgate/engine/journal"
 	"callgate/engine/label"
 	"callgate/engine/value"
@@ -183,5 +184,45 @@ func TestACancelledLineEndsAndTheSessionGoesOn(t *testing.T) {
 	}
 	if err := again.End(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A line that waited, after which others were typed, stays as it was when the session is gone on with; one at the end is decided again.
+func TestALineThatWaitedBeforeOthersStaysSo(t *testing.T) {
+	const rules = "{id: p.ask, when: \"call.tool == 'box.write'\", action: ask}, " + writeAllowed
+	for _, line := range []string{"box.write(\"x\")", "the_clerk(\"1\")", "parallel([lambda: box.read(\"1\"), lambda: the_clerk(\"2\")])"} {
+		d, store := &desk{}, journal.NewMemory()
+		dir := family(t, "done(1)\n", "box.write(\"x\")\ndone(1)\n", rules, nil)
+		i, err := built(t, dir, agents.Options{Tools: d.tools(), Store: store}).Interactive(t.Context(), agents.RunOptions{ID: "r"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, said := range []struct {
+			line string
+			want eval.Status
+		}{{"n = 1", eval.OK}, {line, eval.Waiting}, {"n += 1", eval.OK}, {line, eval.Waiting}} {
+			if e, err := say(t, i, said.line); err != nil || e.Outcome.Status != said.want {
+				t.Fatalf("%s: %s, %v, %v, want %s", said.line, e.Outcome.Status, e.Outcome.Err, err, said.want)
+			}
+		}
+		if err := i.Session().Close(); err != nil {
+			t.Fatal(err)
+		}
+		a := built(t, dir, agents.Options{Tools: d.tools(), Store: store, Approver: gate.ApproveAll{By: "ana"}})
+		if again, err := a.Replay(t.Context(), "r", nil); err != nil || !again.Same() || again.Met != again.Events {
+			t.Errorf("%s: replayed %+v, %v", line, again, err)
+		}
+		i, err = a.GoOn(t.Context(), engine.Again{Run: "r"})
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		e, err := say(t, i, "n")
+		if err != nil || e.Value == nil || e.Value.Text() != "2" || len(d.wrote) != 1 {
+			t.Errorf("%s: %+v, %v, wrote %v, want that the line at the end was made", line, e, err, d.wrote)
+		}
+		if err := i.End(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sameAgain(t, a)
 	}
 }

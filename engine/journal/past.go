@@ -137,8 +137,15 @@ func current(events []Event, goesOn bool) (kept []Event, given map[string][]Even
 	return kept, given
 }
 
-// withoutStop takes what only stopped a run out of its events; the last part of them begins at an index.
+// withoutStop takes what only stopped a run out of its events; the last part of them begins at an index. That is of the last program: in a session of a person's, programs
+// before it may have waited too, and did not stop it.
 func withoutStop(events []Event, begin int, given map[string][]Event) []Event {
+	for i := len(events) - 1; i > begin; i-- {
+		if events[i].Type == TurnStart {
+			begin = i
+			break
+		}
+	}
 	if n := len(events); n > begin && events[n-1].Type == RunEnd {
 		events = events[:n-1]
 	}
@@ -180,15 +187,9 @@ func withoutStop(events []Event, begin int, given map[string][]Event) []Event {
 	return kept
 }
 
-// without takes some of what came of calls of the last program out of the events of a run: they have begun, and either were broken off with the program, so that whether
+// without takes some of what came of calls of the last program, which begins at an index, out of the events of a run: they have begun, and either were broken off with the program, so that whether
 // they had their effect is not known, or are of agents that wait.
 func without(events []Event, begin int, some func(CallEnded) bool) []Event {
-	for i := len(events) - 1; i > begin; i-- {
-		if events[i].Type == TurnStart {
-			begin = i
-			break
-		}
-	}
 	kept := slices.Clip(events[:begin])
 	for _, e := range events[begin:] {
 		if e.Type == CallResult {

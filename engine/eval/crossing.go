@@ -194,7 +194,7 @@ func addCrossings() {
 // runDone gives the user the answer and ends the program.
 func runDone(t *thread, c *call) val {
 	if t.strand != nil {
-		panic(t.errorf(t.shallow(c), "parallel", "done: the answer cannot be given from within parallel").
+		panic(t.errorf(label.BottomID, "parallel", "done: the answer cannot be given from within parallel").
 			hint("return the value, and call done after parallel"))
 	}
 	v := noneVal(t.pc)

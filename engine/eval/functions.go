@@ -380,12 +380,10 @@ func runGetattr(t *thread, c *call) val {
 		panic(t.badArg(c, "got %s, want string", c.args[1].typeName()))
 	}
 	name := c.args[1].str()
-	l := t.shallow(c)
 	if c.has(2) && !t.hasAttr(c.args[0], name) {
-		return c.args[2].with(t.join(c.args[2].lab, l))
+		return c.args[2].with(t.join(c.args[2].lab, t.shallow(c)))
 	}
-	v := t.attr(c.args[0].with(t.under(c.args[0].lab, c.args[1].lab)), name, t.at)
-	return v.with(t.under(v.lab, l))
+	return t.attr(c.args[0].with(t.under(c.args[0].lab, c.args[1].lab)), name, t.at)
 }
 
 // runHash is Java's hash of a string's UTF-16 units, as the language defines it.

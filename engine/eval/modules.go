@@ -25,7 +25,7 @@ func addModules() {
 	add(makeModule("functools", map[string]*builtinDef{
 		"reduce": def("functools.reduce", "function, iterable, initial?", runReduce),
 		// A decorator that keeps the name of a function: functions have the names that they were defined with.
-		"wraps": def("functools.wraps", "wrapped", func(t *thread, c *call) val { return universe["<same>"].with(t.shallow(c)) }),
+		"wraps": def("functools.wraps", "wrapped", func(*thread, *call) val { return universe["<same>"] }),
 	}))
 	add(makeModule("base64", map[string]*builtinDef{
 		"b64encode":         def("base64.b64encode", "s", encode64(base64.StdEncoding)),

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 
 	"callgate/engine/label"
@@ -122,6 +123,9 @@ var groupsOf = map[string][2]int{
 // uses says which groups of inputs the program may read.
 func (p *niProgram) uses() (used [groups]bool) {
 	for _, c := range p.turns {
+		if c == nil {
+			continue
+		}
 		for _, n := range c.names {
 			if g, ok := groupsOf[n]; ok {
 				for i := g[0]; i <= g[1]; i++ {
@@ -434,8 +438,12 @@ var niTools = []ToolSig{
 // niProgram is a session's turns, compiled, and what they name.
 type niProgram struct {
 	turns  []*Program
+	errs   []error // of turns that do not compile
 	inputs []string
 }
+
+// rejected is how a turn begins that is not to compile.
+const rejected = "# does not compile\n"
 
 var compiledPrelude = sync.OnceValues(func() (*Program, error) { return Compile("t1", []byte(prelude), Env{}) })
 
@@ -461,9 +469,14 @@ func compileTurns(turns []string, known []string) (*niProgram, error) {
 		} else {
 			c, err = Compile(fmt.Sprintf("t%d", i+1), []byte(text), env)
 		}
+		if strings.HasPrefix(text, rejected) && err != nil {
+			p.turns, p.errs = append(p.turns, nil), append(p.errs, err)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
+		p.errs = append(p.errs, nil)
 		for _, g := range c.globals {
 			globals[g] = true
 		}
@@ -506,8 +519,10 @@ func (p *niProgram) run(inputs []Input, in *niInputs, authors ...label.Label) (*
 		if i < len(authors) {
 			author = authors[i]
 		}
-		o, err := s.Run(context.Background(), c, author)
-		if err != nil {
+		var o Outcome
+		if c == nil {
+			o = s.Reject(p.errs[i], fmt.Sprintf("t%d", i+1), author)
+		} else if o, err = s.Run(context.Background(), c, author); err != nil {
 			return nil, err
 		}
 		if o.Status == Crashed {

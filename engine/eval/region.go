@@ -487,17 +487,17 @@ func (t *thread) announceEffects(r *region, before, full, cond label.ID) {
 		}
 		return
 	}
-	for _, p := range r.parts {
-		for _, n := range r.of.names[p.from.names:p.to.names] {
+	for _, p := range r.parts { // before the names: what x += y changes is reached under the label that x had
+		for _, n := range r.of.changed[p.from.changed:p.to.changed] {
 			if v := t.variable(n); v != nil {
-				v.lab = t.join(v.lab, full)
+				t.announceRef(n, *v, before, full)
 			}
 		}
 	}
 	for _, p := range r.parts {
-		for _, n := range r.of.changed[p.from.changed:p.to.changed] {
+		for _, n := range r.of.names[p.from.names:p.to.names] {
 			if v := t.variable(n); v != nil {
-				t.announceRef(n, *v, before, full)
+				v.lab = t.join(v.lab, full)
 			}
 		}
 		for _, n := range r.of.stored[p.from.stored:p.to.stored] {

@@ -25,14 +25,18 @@ var (
 // each input, its values separated by |, then its label; "1.star", "2.star" … are the turns; "want"
 // says what the first values give: every call with the label of its control flow and those of its arguments and of what is in them,
 // how each turn ended, the floor. Besides, no two choices of values may differ for an observer who
-// cannot see what was changed. "deny" has the name of a builtin that is refused what does not flow to a label, and that label. Those named everyday-… are programs as people and models write them: the floor
+// cannot see what was changed. "authors" has a line for each turn, the label of who wrote it; "names" names what is asked of the session
+// in the end; "deny" has the name of a builtin that is refused what does not flow to a label, and that label; a turn that
+// begins with [rejected] does not compile. Those named everyday-… are programs as people and models write them: the floor
 // must stay low.
 type flowVector struct {
-	inputs []vectorInput
-	turns  []string
-	want   string
-	deny   string
-	above  label.Label // what deny is refused on does not flow here
+	inputs  []vectorInput
+	turns   []string
+	authors []label.Label
+	names   []string
+	want    string
+	deny    string
+	above   label.Label // what deny is refused on does not flow here
 }
 
 type vectorInput struct {
@@ -72,10 +76,20 @@ func parseVector(t *testing.T, a *txtar.Archive) flowVector {
 			v.deny, v.above = name, l
 		case f.Name == "want":
 			v.want = text
+		case f.Name == "authors":
+			for line := range strings.Lines(text) {
+				l, err := label.Parse(strings.TrimSpace(line))
+				if err != nil {
+					t.Fatal(err)
+				}
+				v.authors = append(v.authors, l)
+			}
+		case f.Name == "names":
+			v.names = strings.Fields(text)
 		case strings.HasSuffix(f.Name, ".star"):
 			v.turns = append(v.turns, text)
 		default:
-			t.Fatalf("got a file %s, want inputs, deny, N.star and want", f.Name)
+			t.Fatalf("got a file %s, want inputs, authors, names, deny, N.star and want", f.Name)
 		}
 	}
 	return v
@@ -209,9 +223,16 @@ func (v flowVector) runs() (traces []*trace, chosen [][]int, err error) {
 		}
 		tools := vectorInputs()
 		tools.what, tools.deny = v.deny, v.above
-		tr, err := p.run(in, tools)
+		tr, err := p.run(in, tools, v.authors...)
 		if err != nil {
 			return nil, nil, err
+		}
+		for _, n := range v.names {
+			x, err := tr.s.Get(n)
+			if err != nil {
+				return nil, nil, err
+			}
+			tr.events = append(tr.events, event{who: seenBy(tr.s.Floor()), what: "name " + n, pc: tr.s.Floor(), args: []Arg{{n, x}}})
 		}
 		traces, chosen = append(traces, tr), append(chosen, index)
 	}

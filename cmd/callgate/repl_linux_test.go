@@ -127,9 +127,12 @@ func TestReplAtATerminal(t *testing.T) {
 		{"... ", "2]\r"},
 		{prompt, "y\r"},
 		{"=> [1, 2]", ""},
+		{prompt, "files.replace(\"a.txt\", \"three\")\r"},
+		{"[y/N] ", "\x03"}, // a line that asks waits
+		{"files.replace: waiting for approval", ""},
 		{prompt, "files.replace(\"a.txt\", \"two\")\r"},
 		{"may notes call files.replace?", ""},
-		{"line3:1:14", ""}, // where it was typed
+		{"line4:1:14", ""}, // where it was typed
 		{"[y/N] ", "y\n"},
 		{`"path": "a.txt"`, ""},
 		{prompt, "y\r"},
@@ -137,7 +140,7 @@ func TestReplAtATerminal(t *testing.T) {
 		{prompt, " \"kept by nobody\"\r"}, // what begins with a blank is not in the history
 		{`=> "kept by nobody"`, ""},
 		{prompt, ":ex\t\r"},
-		{"files.replace  line3:1:14", ""},
+		{"files.replace  line4:1:14", ""},
 		{"approved by ana@corp.example", ""},
 		{prompt, "\x1b[A\x1b[A\r"}, // two lines back
 		{"=> [1, 2]", ""},

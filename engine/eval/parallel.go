@@ -219,7 +219,7 @@ func (f *fork) turn(t *thread, st *strand, run func()) {
 	if told != f.told {
 		f.tell(t, told, st)
 		t.pc = t.level(t.pc)
-		t.expect(t.pc, t.join(t.pc, told)) // the strands make other calls if the check ends them
+		t.expect(t.pc, told) // the strands make other calls if the check ends them
 		t.check(told)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 
 // desk is a host's tools for agents and the agents that they call: box.read gives a stranger's text, box.write keeps one.
 type desk struct {
+	mu    sync.Mutex // while something is written
 	wrote []string
 	reads atomic.Int32
 	hook  func(ctx context.Context, text string) error // of box.write
@@ -43,6 +45,8 @@ func (d *desk) tools() []*builtins.Tool {
 					return nil, err
 				}
 			}
+			d.mu.Lock()
+			defer d.mu.Unlock()
 			d.wrote = append(d.wrote, builtins.Arg[string](in, "text"))
 			return len(d.wrote), nil
 		},

@@ -285,6 +285,7 @@ func (e *effects) add(n star.Node) exits {
 	case *star.IfStmt:
 		e.add(n.Cond)
 		out = e.all(n.True).or(e.all(n.False))
+		out.brk = out.brk || out.cont && specialName(n.Cond) == syntax.Try // as in skipped: what is announced within is announced around it
 	case *star.ForStmt:
 		e.target(n.Vars, false)
 		e.add(n.X)

@@ -380,7 +380,7 @@ func (c *child) call(ctx context.Context, in *builtins.Invocation) (any, error) 
 		return nil, &builtins.Waiting{Text: fmt.Sprintf("%s: run %s was stopped", name, s.ID())}
 	}
 	if c.borrowed(&r) {
-		met = met.Join(c.used(&caller))
+		met = met.Join(c.used(&caller)).Join(s.Under().Met)
 	} else if r.Last.Err != nil {
 		met = met.Join(r.Last.Err.Label)
 	}
@@ -388,9 +388,9 @@ func (c *child) call(ctx context.Context, in *builtins.Invocation) (any, error) 
 }
 
 // used is the label of how much is left to a call: that may depend on whatever was met before, by agents whose data nobody else has seen. It
-// is for nobody. Not every tag is added, as [label.Top] would: what is tagged as secret the journal does not hold, and the run could not be gone over.
+// is for nobody, and has the tags of all that. It is not [label.Top]: what is tagged as secret the journal does not hold, and the run could not be gone over.
 func (c *child) used(caller *builtins.Caller) label.Label {
-	return label.New(label.Untrusted, label.Only(), nil).Join(caller.PC).Join(caller.History).Join(c.own())
+	return label.New(label.Untrusted, label.Only(), nil).Join(caller.PC).Join(caller.History).Join(caller.Met).Join(c.own())
 }
 
 // borrowed reports whether an agent may have come to the end of what was left to its call, and not of the turns that are its own.

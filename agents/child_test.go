@@ -24,6 +24,7 @@ type desk struct {
 	mu    sync.Mutex // while something is written
 	wrote []string
 	reads atomic.Int32
+	tags  []string                                     // of letters
 	hook  func(ctx context.Context, text string) error // of box.write
 }
 
@@ -31,7 +32,7 @@ func (d *desk) tools() []*builtins.Tool {
 	ana := label.Only("ana@corp.example")
 	return []*builtins.Tool{{
 		Name: "box.read", Effects: builtins.Read, Params: []builtins.Param{{Name: "id", Required: true}},
-		Label: builtins.Source{Class: label.New(label.Untrusted, ana, nil), Of: "{args.id}"},
+		Label: builtins.Source{Class: label.New(label.Untrusted, ana, d.tags), Of: "{args.id}"},
 		Run: func(_ context.Context, in *builtins.Invocation) (any, error) {
 			d.reads.Add(1)
 			return "letter " + builtins.Arg[string](in, "id"), nil
@@ -341,6 +342,21 @@ func TestAnAgentThatWaitsGoesOnWithTheStepsThatItHad(t *testing.T) {
 	if again, err := a.Replay(t.Context(), "r", nil); err != nil || !again.Same() {
 		t.Errorf("replayed %+v, %v", again, err)
 	}
+}
+
+// How much is left to an agent may depend on data that another one met: the error has the tags of those.
+func TestNothingLeftHasTheTagsOfWhatUsedIt(t *testing.T) {
+	const clerk = "for c in box.read(\"1\") * 100:\n    pass\ndone(1)\n"
+	d := &desk{tags: []string{"pii"}}
+	dir := family(t, "the_clerk(\"1\")\nthe_clerk(\"2\")\nthe_clerk(\"3\")\ndone(1)\n", clerk, writeAllowed, nil)
+	appendTo(t, dir+"/agent.yaml", "  limits: {steps: 3000}\n")
+	store := journal.NewMemory()
+	a := built(t, dir, agents.Options{Tools: d.tools(), Store: store})
+	r := ranAs(t, a, agents.RunOptions{ID: "r"})
+	if r.Last.Err == nil || r.Last.Err.Code != "budget" || !r.Last.Err.Label.HasTag("pii") || r.Last.Err.Label.HasTag("other") {
+		t.Errorf("%s (%s), %v %v, want the tag pii and no other", r.Status, r.Reason, r.Last.Err, r.Last.Err.Label)
+	}
+	sameAgain(t, a)
 }
 
 // An agent that an agent runs has no more steps than are left to its caller's caller.

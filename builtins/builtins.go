@@ -201,6 +201,8 @@ type Caller struct {
 	Steps int64 // of evaluation
 	Calls int
 	Bits  int // of the meter
+
+	Met label.Label // of whatever may have decided how much of these is left, besides the history
 }
 
 // Under is what a run has used that an agent's call began, those beneath it included.
@@ -211,6 +213,7 @@ type Under struct {
 	Steps   int64
 	Calls   int
 	Bits    int
+	Met     label.Label // of all that it was given: how much it has used may depend on any of that
 }
 
 // Leave says what was used by the agent that the tool ran.

@@ -57,10 +57,11 @@ type Session struct {
 	inputs  label.Label // of all of them together
 	context label.Label // of what the model was shown before its first program
 	turn    int
-	first   string // run of the session
-	held    bool   // an earlier run has left names
-	steps   int64  // of its programs so far
-	most    int64  // that they may take together; 0: each has its own limit, and there is no other
+	first   string      // run of the session
+	held    bool        // an earlier run has left names
+	steps   int64       // of its programs so far
+	most    int64       // that they may take together; 0: each has its own limit, and there is no other
+	by      label.Label // of what decided that
 
 	tier      gate.Tier // that programs run in, from the last one on
 	confined  []confine.Mechanism
@@ -140,14 +141,15 @@ func (e *Engine) session(ctx context.Context, run *journal.Run, b begun) (*Sessi
 	}
 	var err error
 	all := b.limits.WithDefaults()
+	s.by = label.Bottom()
 	if b.within != nil {
-		s.first = b.within.Root
+		s.first, s.by = b.within.Root, b.within.Met
 	}
 	s.gate, err = gate.New(gate.Config{
 		Agent:     policies.Agent{Name: e.cfg.Agent, Digest: e.cfg.Digest},
 		Principal: e.cfg.Principal,
 		Session:   policies.Session{ID: s.first, Run: run.ID(), Mode: e.cfg.Mode},
-		Beneath:   e.cfg.Beneath, Within: b.within, Left: gate.Left{Steps: all.Steps, Calls: all.Calls},
+		Beneath:   e.cfg.Beneath, Within: b.within, Left: gate.Left{Steps: all.Steps, Calls: all.Calls, Met: s.by},
 		Tools: e.cfg.Tools, Known: e.cfg.Known, PDP: e.cfg.PDP, Revision: b.revision, Journal: run, Approver: e.cfg.Approver,
 		Clock: e.cfg.Clock, Meter: b.meter, Typed: s.typed, Reveal: e.cfg.Reveal, CanHave: e.cfg.Isolation.canHave, Kept: kept, Spent: e.cfg.Spent,
 		Provider: e.cfg.Provider,
@@ -195,7 +197,11 @@ func (e *Engine) header(s *Session, b begun) journal.RunStarted {
 }
 
 // Under returns what the run has used that a call began, for [builtins.Invocation.Leave].
-func (s *Session) Under() builtins.Under { return s.gate.Under(s.steps) }
+func (s *Session) Under() builtins.Under {
+	u := s.gate.Under(s.steps)
+	u.Met = u.Met.Join(s.inputs).Join(s.gate.Met()).Join(s.gate.Context())
+	return u
+}
 
 // Spent reports whether the steps are used up that were left to the call which the run is a part of.
 func (s *Session) Spent() bool { return s.most > 0 && s.Steps() >= s.most }
@@ -293,7 +299,7 @@ func (s *Session) exec(ctx context.Context, p Program) (eval.Outcome, error) {
 	}
 	if s.most > 0 {
 		past.Steps = max(s.most-s.Steps(), 1)
-		s.gate.SetSteps(min(s.eval.Limits().Steps, past.Steps))
+		s.gate.SetSteps(min(s.eval.Limits().Steps, past.Steps), s.Under().Met.Join(s.by))
 	}
 	out, err := s.eval.Exec(ctx, p.File, p.Text, p.Author, past)
 	if err == nil && lost != nil {

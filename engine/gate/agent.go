@@ -19,6 +19,8 @@ import (
 type Left struct {
 	Steps int64 // of the agents of one turn together
 	Calls int   // of tools in the run, those of agents among them
+
+	Met label.Label // of what decided how many steps that are
 }
 
 // beneath is what agents that were run have used.
@@ -26,6 +28,7 @@ type beneath struct {
 	steps int64 // of all turns
 	turn  int64 // of this turn
 	calls int
+	met   label.Label // see [builtins.Under]
 }
 
 // within makes the history of a session that a call began that of the call.
@@ -58,6 +61,7 @@ func (a *act) caller(g *Gate) builtins.Caller {
 		Root: g.root(), Run: g.cfg.Session.Run, Call: a.id, Child: journal.Beneath(g.cfg.Session.Run, a.id),
 		Args: a.final, PC: a.pc, History: a.history.Join(g.history), Counts: maps.Clone(g.done), Marks: slices.Clone(g.marks),
 		Steps: max(g.cfg.Left.Steps-g.beneath.turn, 0), Calls: max(g.cfg.Left.Calls-g.made-g.beneath.calls, 0), Bits: g.meter,
+		Met: g.cfg.Left.Met.Join(g.beneath.met),
 	}
 }
 
@@ -94,6 +98,7 @@ func (g *Gate) used(u *builtins.Under) {
 	g.beneath.steps += u.Steps
 	g.beneath.turn += u.Steps
 	g.beneath.calls += u.Calls
+	g.beneath.met = g.beneath.met.Join(u.Met)
 	bits := min(u.Bits, g.meter)
 	g.meter -= bits
 	g.counts.Bits += bits
@@ -116,18 +121,18 @@ func (g *Gate) left(u *builtins.Under) {
 	g.memo = false
 }
 
-// SetSteps says how many steps the program has that begins: agents that it runs have no more together.
-func (g *Gate) SetSteps(n int64) {
+// SetSteps says how many steps the program has that begins, and what has decided that: agents that it runs have no more together.
+func (g *Gate) SetSteps(n int64, met label.Label) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.cfg.Left.Steps = n
+	g.cfg.Left.Steps, g.cfg.Left.Met = n, met
 }
 
 // Under returns what the session has used that a call began; steps are those of its own programs.
 func (g *Gate) Under(steps int64) builtins.Under {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	u := builtins.Under{Counts: map[string]int{}, Marks: slices.Clone(g.marks), History: g.history, Steps: steps + g.beneath.steps, Calls: g.made + g.beneath.calls, Bits: g.counts.Bits}
+	u := builtins.Under{Counts: map[string]int{}, Marks: slices.Clone(g.marks), History: g.history, Steps: steps + g.beneath.steps, Calls: g.made + g.beneath.calls, Bits: g.counts.Bits, Met: g.beneath.met}
 	for name, n := range g.done {
 		if n > g.before[name] {
 			u.Counts[name] = n - g.before[name]

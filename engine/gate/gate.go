@@ -221,7 +221,7 @@ func New(cfg Config) (*Gate, error) {
 	g := &Gate{
 		cfg: cfg, agents: make(chan struct{}, 1), shapes: map[string]*shape{}, known: map[string]bool{}, meter: max(cfg.Meter, 0), now: cfg.Clock(),
 		base: label.Bottom(), shown: label.Bottom(), history: label.Bottom(), met: label.Bottom(), ending: label.Bottom(),
-		done: map[string]int{}, revision: cmp.Or(cfg.Revision, cfg.PDP.Revision()), origins: map[label.Source]label.Trust{},
+		done: map[string]int{}, revision: cmp.Or(cfg.Revision, cfg.PDP.Revision()), origins: map[label.Source]label.Trust{}, beneath: beneath{met: label.Bottom()},
 		counts: Counts{Builtins: map[string]int64{}},
 	}
 	g.decided = g.revision

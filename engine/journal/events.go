@@ -67,6 +67,7 @@ type Under struct {
 	Steps   int64          `json:"steps"`
 	Calls   int            `json:"calls"`
 	Bits    int            `json:"bits"` // of the meter
+	Met     label.Label    `json:"met"`  // of all that it was given
 }
 
 // Origin is where the files of a run's agent are: absolute paths.

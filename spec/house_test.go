@@ -31,7 +31,7 @@ var theHouse = house{
 		{pkg: "policies/internal/...", may: "engine/label engine/value policies spec"},
 
 		{pkg: "builtins", may: "engine/label engine/value", doors: "github.com/santhosh-tekuri/jsonschema golang.org/x/net"},
-		{pkg: "builtins/std", may: "builtins engine/confine engine/label engine/secret engine/value", doors: "modernc.org/sqlite golang.org/x/net golang.org/x/text net net/http syscall"},
+		{pkg: "builtins/std", may: "builtins engine/confine engine/label engine/secret engine/value spec", doors: "modernc.org/sqlite golang.org/x/net golang.org/x/text net net/http syscall"},
 		{pkg: "builtins/mcp", may: "builtins engine/label engine/value", doors: "github.com/modelcontextprotocol/go-sdk net/http os/exec"},
 		{pkg: "builtins/script", may: "builtins engine/eval engine/label engine/syntax engine/value", doors: "go.starlark.net"},
 

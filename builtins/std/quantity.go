@@ -2,16 +2,11 @@ package std
 
 import (
 	"fmt"
-	"math"
-	"regexp"
 	"strconv"
 	"time"
+
+	"callgate/spec"
 )
-
-// units are those of a size, in bytes, as limits.memory of an agent's file has them.
-var units = map[string]int64{"": 1, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-
-var sizes = regexp.MustCompile(`^([1-9][0-9]{0,17})([A-Za-z]*)$`)
 
 // size is an option that says how many bytes something may be: a number, or a text with a unit such as 64MiB. It reports what is neither, or out of
 // bounds.
@@ -21,13 +16,10 @@ func (b *builder) size(option string, otherwise, least, most int64) int64 {
 		return otherwise
 	}
 	n, ok := given.(int64)
-	if m := sizes.FindStringSubmatch(fmt.Sprint(given)); !ok && m != nil {
-		by := units[m[2]]
-		n, _ = strconv.ParseInt(m[1], 10, 64) // the digits fit
-		if ok = by > 0; ok && n > math.MaxInt64/by {
-			n, by = math.MaxInt64, 1
-		}
-		n *= by
+	if text, is := given.(string); is {
+		var err error
+		n, err = spec.ParseSize(text)
+		ok = err == nil
 	}
 	switch {
 	case !ok:
@@ -42,9 +34,9 @@ func (b *builder) size(option string, otherwise, least, most int64) int64 {
 
 // sizeText writes a size with the largest unit of which it is a multiple.
 func sizeText(n int64) string {
-	for _, unit := range []string{"GiB", "MiB", "KiB"} {
-		if n%units[unit] == 0 {
-			return strconv.FormatInt(n/units[unit], 10) + unit
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if by := int64(1) << (30 - 10*i); n%by == 0 {
+			return strconv.FormatInt(n/by, 10) + unit
 		}
 	}
 	return strconv.FormatInt(n, 10) + "B"
@@ -57,7 +49,7 @@ func (b *builder) duration(option string, otherwise, least, most time.Duration) 
 		return otherwise
 	}
 	text, _ := given.(string)
-	d, err := time.ParseDuration(text)
+	d, err := spec.ParseDuration(text)
 	if err != nil || d < least || d > most {
 		b.fail(option, fmt.Sprintf("got %s, want a duration such as 10s, from %s to %s", written(given), least, most))
 		return otherwise

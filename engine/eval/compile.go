@@ -390,6 +390,7 @@ type place struct {
 	up    *place      // of the statement whose arm the list is; nil in the body of a function
 	loop  star.Stmt   // the for or while whose body the list is, if it is one
 	try   bool        // in a try
+	begun []star.Node // if the list is a finally, the arms of its try, whose exits wait for it
 }
 
 // funcBody compiles a function's body. The value of a return that stands last is compiled as an expression, so that

@@ -5,7 +5,7 @@ func init() {
 	add := func(typ byte, texts ...string) {
 		vocabulary[typ].ops = append(vocabulary[typ].ops, templatesOf(texts...)...)
 	}
-	add('I', "($S ** $S)", "(2 ** $S)", "pow($S, $S)", "pow($I, $S, 5)", "pow(base = $S, exp = 2)", "-$S ** 2")
+	add('I', "($S ** $S)", "(2 ** $S)", "pow($S, $S)", "pow($I, $S, 5)", "pow(base = $S, exp = 2)", "(-$S ** 2)")
 	add('G', "($G ** 2)", "(2 ** -$S)")
 	add('B',
 		"$I < $I < $I", "$I <= $I == $I", "0 < $I < $C", "$I < $I > $C != $I", "$I in $L != $L", "$S == $S in $E", "$T < $T <= $T", "$I < $C < $I < $C",

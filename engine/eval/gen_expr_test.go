@@ -79,7 +79,7 @@ var vocabulary = parsed([...]*words{
 		set:   []string{"i0", "i1", "i2"},
 		setIn: []string{"j0", "j1", "a"},
 		texts: []string{
-			"($I + $I)", "($I - $I)", "($I * $S)", "($I // 2)", "($I % 3)", "(7 % ($I or 5))", "-$I", "+$I", "~$I", "($I & 7)", "($I | $S)", "($I ^ $S)",
+			"($I + $I)", "($I - $I)", "($I * $S)", "($I // 2)", "($I % 3)", "(7 % ($I or 5))", "(-$I)", "(+$I)", "(~$I)", "($I & 7)", "($I | $S)", "($I ^ $S)",
 			"($S << $S)", "($I >> $S)", "(3 - $I)", "(2 + $I)",
 			"abs($I)", "int($I)", "int(str($I))", "int('1' + str(abs($I)), 16)", "int($G)", "int(bool($A))", "int($B == True)",
 			"len($L)", "len($D)", "len($T)", "len($E)", "len($P)", "len($K)", "len($Y)", "len($U)", "len(range($S))", "len(dir($V))",
@@ -107,7 +107,7 @@ var vocabulary = parsed([...]*words{
 	'S': {plain: []string{"0", "1", "2", "3"}, texts: []string{"($I % 4)", "($I % 4)", "($I % 3)"}},
 	'G': {
 		plain: []string{"1.5", "0.0", "2.0"},
-		texts: []string{"float($I)", "($I / 2)", "($G + $G)", "($G - $I)", "($G * $S)", "-$G", "float(str($I))", "($G // 2.0)", "($G % 2.0)", "max($G, $G)", "abs($G)", "(1.0 / ($I or 2))", "float($B == True)"},
+		texts: []string{"float($I)", "($I / 2)", "($G + $G)", "($G - $I)", "($G * $S)", "(-$G)", "float(str($I))", "($G // 2.0)", "($G % 2.0)", "max($G, $G)", "abs($G)", "(1.0 / ($I or 2))", "float($B == True)"},
 	},
 	'B': {
 		plain: []string{"s1", "s2", "s3", "(s1 > 1)", "b1", "x1", "i0", "l0", "d0", "hl", "True"},

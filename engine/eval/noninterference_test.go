@@ -383,7 +383,7 @@ func newCase(r *rand.Rand, seed uint64) (*niCase, error) { return caseAbout(r, s
 // caseAbout is newCase, with a program about a construct unless that is zero.
 func caseAbout(r *rand.Rand, seed uint64, about construct) (*niCase, error) {
 	low := []int{10, 55, 80}[r.IntN(3)]
-	switch n := r.IntN(8); {
+	switch n := r.IntN(10); {
 	case n < 6 || about != construct{}:
 		g := smallGen{Rand: r, about: about}
 		turns := g.programs()
@@ -394,6 +394,10 @@ func caseAbout(r *rand.Rand, seed uint64, about construct) (*niCase, error) {
 		return c, err
 	case n == 6:
 		return caseOf(r, seed, (&gen{Rand: r, short: true}).programs(), low, len(observers))
+	case n == 7:
+		return newControlCase(r, seed)
+	case n == 8 && seed%4 == 0:
+		return newStrandCase(r, seed)
 	}
 	return caseOf(r, seed, (&gen{Rand: r}).programs(), low, len(observers))
 }

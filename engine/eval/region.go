@@ -47,8 +47,15 @@ func (f *fcomp) region(p *place, arms ...star.Node) *region {
 			f.code.arms = append(f.code.arms, e)
 		}
 	}
-	return &region{fn: f, place: p, arms: arms}
+	r := &region{fn: f, place: p, arms: arms}
+	if observeRegion != nil {
+		observeRegion(r)
+	}
+	return r
 }
+
+// observeRegion, if a test has set it, is called with each region that is compiled.
+var observeRegion func(r *region)
 
 // clauseArms are the arms of a comprehension: all but the sequence of its first clause, which is evaluated before. The
 // variables count: a closure may keep them.
@@ -164,7 +171,7 @@ func (r *region) resolve() {
 // isPlain reports whether the region does no more than to bind locals, which it lists.
 func (r *region) isPlain() bool {
 	for _, p := range r.parts {
-		if p.from.changed != p.to.changed || p.from.callees != p.to.callees || r.calls {
+		if p.from.changed != p.to.changed || p.from.stored != p.to.stored || p.from.callees != p.to.callees || r.calls {
 			return false
 		}
 		for _, n := range r.of.names[p.from.names:p.to.names] {
@@ -215,12 +222,17 @@ func isLoop(s star.Stmt) bool {
 }
 
 // skipped adds to the region what its exits may skip. An exit that
-// is itself skipped counts: a continue may skip a break, a break a return.
+// is itself skipped counts: a continue may skip a break, a break a return, and what leaves a finally skips what waits for its end.
 func (r *region) skipped(x *exits) {
 	var inner, outer star.Stmt // the innermost and the outermost enclosing loop
 	for p := r.place; p != nil; p = p.up {
 		if p.try && inner == nil && x.cont { // an error on the way to the next iteration may end the loop
 			x.brk = true
+		}
+		if inner == nil && *x != (exits{}) {
+			for _, n := range p.begun {
+				*x = x.or(r.of.mark(n).exits)
+			}
 		}
 		if p.loop != nil {
 			if inner == nil {

@@ -121,7 +121,13 @@ func (f *fcomp) tryStmt(s *star.IfStmt, p *place) stmt {
 		return run
 	}
 	own := f.need
-	last := f.block(finally.True, p, nil)
+	arms := stmtNodes(s.True)
+	for _, c := range s.False {
+		if c != finally {
+			arms = append(arms, c)
+		}
+	}
+	last := f.block(finally.True, &place{up: p, begun: arms}, nil)
 	f.need = own
 	return f.tryFinally(run, last, start(s))
 }

@@ -170,10 +170,27 @@ try: send(f())
 except ZeroDivisionError: send(2)
 send(3)
 '''
+C['try: a continue in a finally, for a break']='''
+for t in [1,2]:
+    try: break
+    finally:
+        if s: continue
+send(t)
+'''
+C['try: a continue in a finally, for a return']='''
+def f():
+    for t in [1,2]:
+        try: div(1,0)
+        except Exception: return 1
+        finally:
+            if s: continue
+    return 3
+send(f())
+'''
 if __name__=='__main__':
     for name,src in C.items():
         for rn,rules in (('literal',Rules(**LITERAL)),('replaced',Rules())):
             if 'attempt(fn)' in name and rn=='replaced': continue
-            ts=parse(src)
-            m1=run(ts,S(0),rules); ts=parse(src); m2=run(ts,S(1),rules)
+            ts=parse(src,rules)
+            m1=run(ts,S(0),rules); ts=parse(src,rules); m2=run(ts,S(1),rules)
             print('%-45s %-9s %s'%(name,rn,compare(m1,m2,0) or 'ok (floor %d/%d, errs %s/%s)'%(m1.floor,m2.floor,m1.errs,m2.errs)))

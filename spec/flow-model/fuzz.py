@@ -154,7 +154,7 @@ def one(seed,rules,af=False):
     n=lambda:r.randint(0,3)
     base=(n(),n(),n(),[n() for _ in range(r.randint(0,3))],[(n(),r.choice([0,1,2])) for _ in range(3)])
     bad=[];st=[]
-    try: ts=parse(src)
+    try: ts=parse(src,rules)
     except SyntaxError: return None
     m1=run(ts,inputs(r,base),rules)
     for o in (0,1,2):

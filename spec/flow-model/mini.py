@@ -43,6 +43,8 @@ class Rules:
     try_cells=True        # the frames between the check and the try: variables that closures share
     try_outer=True        # a try that may let errors pass, or whose handlers may fail, raises those around it
     try_names=True
+    try_begun=True        # what leaves a finally skips the exits that wait for its end
+    try_continue=True     # a continue in a try counts as a break: what runs on the way to the next iteration may fail
     try_else=True         # handlers and else run under the try's label
     def __init__(s, **k):
         for a,b in k.items():
@@ -119,7 +121,7 @@ def summarize(nodes):
     for n in nodes: go(n,False)
     return s
 
-def annotate(tree):
+def annotate(tree,rules):
     """parents, and per branch: summary of arms and of the skip regions"""
     def link(n,parent):
         n.parent=parent
@@ -150,6 +152,17 @@ def annotate(tree):
             reg=[]
             ret,brk,cont=a.ret,(not isloop and a.brk),(not isloop and a.cont)
             n.l_ret,n.l_brk,n.l_cont=ret,brk,cont
+            # of the tries up to the innermost loop: in the finally of which this stands, and in which it stands otherwise
+            c=n; begun=[]; tried=False
+            while c.parent is not None and not isinstance(c.parent,(ast.FunctionDef,ast.For,ast.While)):
+                p=c.parent
+                if isinstance(p,ast.Try):
+                    if c in p.finalbody: begun.append(summarize(p.body+p.orelse+p.handlers))
+                    else: tried=True
+                c=p
+            if rules.try_begun and (ret or brk or cont):
+                for q in begun: ret,brk,cont=ret or q.ret,brk or q.brk,cont or q.cont
+            if rules.try_continue and cont and tried: brk=True
             if cont and loops:
                 z=summarize(after(loops[0])); zz=summarize([])
                 # exits among the skipped statements, at this loop's level
@@ -824,10 +837,10 @@ def run(turns,inputs,rules):
     for t in turns: m.turn(t)
     return m
 
-def parse(src):
+def parse(src,rules=Rules()):
     ts=[]
     for part in src.split('\n---\n'):
-        t=ast.parse(part); annotate(t); ts.append(t)
+        t=ast.parse(part); annotate(t,rules); ts.append(t)
     return ts
 
 def dead(m,o):

@@ -233,7 +233,8 @@ func (g *controlGen) program() string {
 		g.list(2 + g.IntN(3))
 		g.defs = 0
 		g.line("  send(j0)\n  send(m)\n  return n")
-		g.line(g.one("send(main(1))", "send(main(s1))", "try: send(main(1))\nexcept: send(7)", "for j0 in [0, 1]: send(main(j0))"))
+		g.line(g.one("send(main(1))", "send(main(s1))", "try: send(main(1))\nexcept: send(7)", "send(parallel([lambda: main(1), lambda: main(s1)]))",
+			"try: parallel([lambda: main(1), lambda: send(6) or main(2), f0])\nexcept: send(7)", "for j0 in [0, 1]: send(main(j0))"))
 	}
 	g.line("send(sh)\nsend(len(q))\nsend(d)\nsend(quota())")
 	return g.out.String()

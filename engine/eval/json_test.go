@@ -3,11 +3,32 @@ package eval
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
+	"strconv"
+	"strings"
 	"testing"
 
 	"callgate/engine/label"
 )
+
+// corpus reads what hours of a fuzz test have found to be worth a look: a quoted text on each line.
+func corpus(f *testing.F, name string) []string {
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		f.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(string(b)) {
+		s, err := strconv.Unquote(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			f.Fatalf("testdata/%s: %q: %v", name, line, err)
+		}
+		out = append(out, s)
+	}
+	return out
+}
 
 // FuzzJSON reads texts as encoding/json does: what that accepts is accepted, with the
 // same meaning; what is written reads back as the same; and laying a text out changes nothing in it.
@@ -16,6 +37,9 @@ func FuzzJSON(f *testing.F) {
 		`{"a": [1, -2.5e3, "x\n\u00e9\ud83d\ude3f", null, true, {}], "a": 2, "": [[]]}`, `[1,2`, `"\ud83d"`, `"\x"`, ` 12345678901234567890 `, `-0`, `01`, `[1.]`,
 		`{"a" 1}`, `{1: 2}`, `"é<>&\u2028"`, "\"\x01\xff\"", `[[[[]]]]`, `nul`, `1e400`, `{"k":"v",}`, "\ufeff[]", "[]x", "\"\x7f\"", `{"a":{"b":{"c":[{"d":0.1}]}}}`,
 	} {
+		f.Add(s)
+	}
+	for _, s := range corpus(f, "corpus-json.txt") {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -218,6 +219,17 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s + "\n  pass\nelse:\n\tpass"))
 	}
 	f.Add([]byte(sample))
+	corpus, err := os.ReadFile("testdata/corpus.txt") // what hours of it have found to be worth a look
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range strings.Lines(string(corpus)) {
+		src, err := strconv.Unquote(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			f.Fatalf("testdata/corpus.txt: %q: %v", line, err)
+		}
+		f.Add([]byte(src))
+	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		if err := compare(src); err != nil {
 			t.Error(err)

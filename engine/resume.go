@@ -290,7 +290,7 @@ func (s *Session) past() (past eval.Past, lost *journal.ProgramEnded, err error)
 	}
 	end, err := journal.Decode[journal.ProgramEnded](e)
 	past.Looks, past.Wall = end.Looks, end.Code == "limit.wall"
-	if end.Looks == 0 && slices.Contains([]string{"worker", "cancelled", "limit.wall"}, end.Code) {
+	if end.Looks == 0 && end.CutShort() {
 		lost = &end
 	}
 	return past, lost, err

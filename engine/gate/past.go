@@ -101,7 +101,7 @@ func stopped(e journal.Event, kind string) bool {
 	switch e.Type {
 	case journal.ProgramEnd:
 		end, err := journal.Decode[journal.ProgramEnded](e)
-		return err == nil && (end.Code == codeCancelled || end.Code == "limit.wall" || end.Code == "worker" || end.Status == journal.StatusWaiting) && (kind != policies.KindProgram || end.Looks == 0)
+		return err == nil && (end.CutShort() || end.Status == journal.StatusWaiting) && (kind != policies.KindProgram || end.Looks == 0)
 	case journal.RunEnd:
 		end, err := journal.Decode[journal.RunEnded](e)
 		return err == nil && (end.Status == journal.StatusFailed || end.Status == journal.StatusCancelled)

@@ -300,6 +300,11 @@ type ProgramEnded struct {
 	Confinement string `json:"confinement,omitempty"`
 }
 
+// CutShort reports whether what ended the program is nothing that it did: clock, cancellation, or the loss of the worker that ran it.
+func (e *ProgramEnded) CutShort() bool {
+	return e.Code == "cancelled" || e.Code == "limit.wall" || e.Code == "worker"
+}
+
 // FloorRaised says that the session's floor rose while a program ran: from there on, everything that
 // programs make is labelled at least Floor.
 type FloorRaised struct {

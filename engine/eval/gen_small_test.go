@@ -353,7 +353,7 @@ func TestSmallCoverage(t *testing.T) {
 				t.Fatalf("%v\n%s", err, turns[0])
 			}
 			in := randomInputs(r, 10)
-			tr, err := p.runGiven(&in, nil)
+			tr, err := p.runGiven(&in, nil, false)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, turns[0])
 			}

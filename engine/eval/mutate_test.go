@@ -170,7 +170,7 @@ func (k *teller) pairs(seed uint64, about construct, some map[int]*survivor) (pa
 		k.t.Fatal(err)
 	}
 	clear(mutants.near)
-	a, err := c.run(&c.base)
+	a, err := c.run(&variant{in: c.base})
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func (k *teller) pairs(seed uint64, about construct, some map[int]*survivor) (pa
 		}
 		pairs++
 		clear(mutants.near)
-		b, err := c.run(&v.in)
+		b, err := c.run(v)
 		if err != nil {
 			k.t.Fatal(err)
 		}
@@ -210,23 +210,23 @@ func (k *teller) pairs(seed uint64, about construct, some map[int]*survivor) (pa
 			ma, mb := a, b
 			if m.afresh {
 				base[id] = nearLive // the variant alone may have met it first
-				was := c.program
-				if c.program, err = compileTurns(c.turns, inputNames); err != nil {
+				was, other := c.program, c.other
+				if err = c.compile(); err != nil {
 					k.t.Fatal(err)
 				}
-				if ma, err = c.run(&c.base); err == nil {
-					mb, err = c.run(&v.in)
+				if ma, err = c.run(&variant{in: c.base}); err == nil {
+					mb, err = c.run(v)
 				}
-				c.program = was
+				c.program, c.other = was, other
 			} else {
 				if base[id] == nearLive {
 					if runs[id] == nil {
-						runs[id], err = c.run(&c.base)
+						runs[id], err = c.run(&variant{in: c.base})
 					}
 					ma = runs[id]
 				}
 				if err == nil && other[id] == nearLive {
-					mb, err = c.run(&v.in)
+					mb, err = c.run(v)
 				}
 			}
 			*mutants.now = 0

@@ -505,15 +505,16 @@ type trace struct {
 // niLimits are small: programs that outgrow them say little.
 var niLimits = Limits{Steps: 6000, Calls: 60, Memory: 4 << 20, Depth: 24}
 
-// run runs the turns, each written by somebody.
-func (p *niProgram) run(inputs []Input, in *niInputs, authors ...label.Label) (*trace, error) {
+// run runs the turns, each written by somebody; again says that the session is made again from a snapshot after each.
+func (p *niProgram) run(inputs []Input, in *niInputs, again bool, authors ...label.Label) (*trace, error) {
 	h := &niHost{in: in}
-	s, err := NewSession(Config{Host: h, Tools: niTools, Inputs: inputs, Limits: niLimits})
+	config := Config{Host: h, Tools: niTools, Inputs: inputs, Limits: niLimits}
+	s, err := NewSession(config)
 	if err != nil {
 		return nil, err
 	}
 	h.s = s
-	tr := &trace{s: s, seen: map[label.ClassID]crowd{}}
+	tr := &trace{seen: map[label.ClassID]crowd{}}
 	for i, c := range p.turns {
 		author := lowLabel
 		if i < len(authors) {
@@ -540,8 +541,18 @@ func (p *niProgram) run(inputs []Input, in *niInputs, authors ...label.Label) (*
 			}
 		}
 		h.events = append(h.events, end)
+		if again {
+			b, err := s.Snapshot(0)
+			if err != nil {
+				return nil, err
+			}
+			if s, err = Restore(config, b); err != nil {
+				return nil, err
+			}
+			h.s = s
+		}
 	}
-	tr.events = h.events
+	tr.s, tr.events = s, h.events
 	tr.dead |= everybody &^ seenBy(s.Floor())
 	return tr, nil
 }
@@ -556,10 +567,10 @@ func (in *niInputs) values() []Input {
 }
 
 // runGiven runs the program on the inputs that it names.
-func (p *niProgram) runGiven(in *niInputs, authors []label.Label) (*trace, error) {
+func (p *niProgram) runGiven(in *niInputs, authors []label.Label, again bool) (*trace, error) {
 	inputs := make([]Input, len(p.inputs))
 	for i, n := range p.inputs {
 		inputs[i] = Input{n, in.input(n)}
 	}
-	return p.run(inputs, in, authors...)
+	return p.run(inputs, in, again, authors...)
 }

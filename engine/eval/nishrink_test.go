@@ -20,11 +20,16 @@ func (c *counterexample) fails() string {
 	if err != nil {
 		return ""
 	}
-	a, err := p.runGiven(&c.a, c.authors)
+	a, err := p.runGiven(&c.a, c.authors, c.again)
 	if err != nil {
 		return ""
 	}
-	b, err := p.runGiven(&c.b, c.authors)
+	if c.instead != nil {
+		if p, err = compileTurns(append([]string{prelude}, c.instead...), inputNames); err != nil {
+			return ""
+		}
+	}
+	b, err := p.runGiven(&c.b, c.authors, c.again)
 	if err != nil {
 		return ""
 	}
@@ -47,6 +52,9 @@ func (c *counterexample) shrink() {
 		for i := len(c.turns) - 1; i >= 0 && len(c.turns) > 1; i-- {
 			d := *c
 			d.turns = slices.Delete(slices.Clone(c.turns), i, i+1)
+			if c.instead != nil {
+				d.instead = slices.Delete(slices.Clone(c.instead), i, i+1)
+			}
 			if len(d.authors) > i+1 {
 				d.authors = slices.Delete(slices.Clone(d.authors), i+1, i+2)
 			}
@@ -56,9 +64,7 @@ func (c *counterexample) shrink() {
 			for at := 0; at < len(strings.Split(c.turns[i], "\n")); at++ {
 				for _, smaller := range withoutLine(c.turns[i], at) {
 					d := *c
-					d.turns = slices.Clone(c.turns)
-					d.turns[i] = smaller
-					if keep(d) {
+					if d.put(i, smaller); smaller != c.turns[i] && keep(d) {
 						at--
 						break
 					}
@@ -84,7 +90,11 @@ func (c *counterexample) shrink() {
 			}
 		}
 		d := *c
-		if d.authors = nil; keep(d) {
+		if d.again = false; c.again && keep(d) {
+			continue
+		}
+		d = *c
+		if d.authors = nil; c.instead == nil && keep(d) {
 			continue
 		}
 		for i := range c.turns {
@@ -94,6 +104,16 @@ func (c *counterexample) shrink() {
 			return
 		}
 	}
+}
+
+// put puts a text in the place of a turn, in both runs if it is the same in both.
+func (c *counterexample) put(i int, text string) {
+	if c.instead != nil && c.instead[i] == c.turns[i] {
+		c.instead = slices.Clone(c.instead)
+		c.instead[i] = text
+	}
+	c.turns = slices.Clone(c.turns)
+	c.turns[i] = text
 }
 
 // withoutLine returns the program without line i and what is indented deeper below it, and with that in its place.
@@ -162,8 +182,7 @@ again:
 		slices.SortStableFunc(smaller, func(a, b string) int { return len(a) - len(b) })
 		for _, s := range smaller {
 			d := *c
-			d.turns = slices.Clone(c.turns)
-			d.turns[i] = s
+			d.put(i, s)
 			if keep(d) {
 				continue again
 			}

@@ -301,7 +301,7 @@ func (o observer) sameVal(a, b *trace, v, w val, depth int) bool {
 		return f.name == g.name && all([]val{f.recv}, []val{g.recv})
 	case kFunc:
 		f, g := v.fn(), w.fn()
-		return f.code == g.code && all(f.defaults, g.defaults) && all(cellsOf(f), cellsOf(g))
+		return f.code.index == g.code.index && f.code.prog.equal(g.code.prog) && all(f.defaults, g.defaults) && all(cellsOf(f), cellsOf(g))
 	case kModule:
 		return v.module().name == w.module().name
 	}
@@ -340,7 +340,9 @@ type counterexample struct {
 	observer observer
 	how      string
 	turns    []string // without the prelude
+	instead  []string // of the other run; nil: the same
 	authors  []label.Label
+	again    bool // see [niCase]
 	a, b     niInputs
 }
 
@@ -356,7 +358,13 @@ func (c *counterexample) String() string {
 	if c.authors != nil {
 		fmt.Fprintf(&b, "authors: %v\n", c.authors)
 	}
+	if c.again {
+		b.WriteString("made again after each turn\n")
+	}
 	b.WriteString(strings.Join(c.turns, "---\n"))
+	if c.instead != nil {
+		b.WriteString("=== or\n" + strings.Join(c.instead, "---\n"))
+	}
 	return b.String()
 }
 
@@ -369,6 +377,10 @@ type niCase struct {
 	base    niInputs
 	others  []variant
 	used    []construct // that the programs are about, if they are small
+
+	instead []string // turns that may have been written instead, by authors who are hidden from some
+	other   *niProgram
+	again   bool // the session is made again from a snapshot after each turn
 }
 
 // variant is inputs that differ from others above an observer.
@@ -376,6 +388,7 @@ type variant struct {
 	in       niInputs
 	observer observer // for whom it was made
 	sees     crowd    // who sees that they differ
+	instead  bool     // the turns are the other ones too
 }
 
 func newCase(r *rand.Rand, seed uint64) (*niCase, error) { return caseAbout(r, seed, construct{}) }
@@ -398,6 +411,8 @@ func caseAbout(r *rand.Rand, seed uint64, about construct) (*niCase, error) {
 		return newControlCase(r, seed)
 	case n == 8 && seed%4 == 0:
 		return newStrandCase(r, seed)
+	case n == 8 && seed%4 == 1:
+		return newTurnsCase(r, seed)
 	}
 	return caseOf(r, seed, (&gen{Rand: r}).programs(), low, len(observers))
 }
@@ -405,9 +420,8 @@ func caseAbout(r *rand.Rand, seed uint64, about construct) (*niCase, error) {
 // caseOf is a case of a program, with inputs so many of 100 of which are low, and as many variants at most.
 func caseOf(r *rand.Rand, seed uint64, turns []string, low, most int) (*niCase, error) {
 	c := &niCase{seed: seed, turns: turns}
-	var err error
-	if c.program, err = compileTurns(c.turns, inputNames); err != nil {
-		return nil, fmt.Errorf("seed %d: %w\n%s", seed, err, strings.Join(c.turns[1:], "---\n"))
+	if err := c.compile(); err != nil {
+		return nil, err
 	}
 	if r.IntN(20) == 0 { // the last turn's author is not everybody's
 		for range len(c.turns) - 1 {
@@ -420,14 +434,29 @@ func caseOf(r *rand.Rand, seed uint64, turns []string, low, most int) (*niCase, 
 	for _, i := range r.Perm(len(observers)) {
 		o := observers[i]
 		if in, who := c.base.vary(r, o, &used); who != 0 && r.IntN(3) > 0 && len(c.others) < most {
-			c.others = append(c.others, variant{in, o, who})
+			c.others = append(c.others, variant{in, o, who, false})
 		}
 	}
 	return c, nil
 }
 
-func (c *niCase) run(in *niInputs) (*trace, error) {
-	tr, err := c.program.runGiven(in, c.authors)
+// compile compiles the turns, and those that may be there instead.
+func (c *niCase) compile() (err error) {
+	if c.program, err = compileTurns(c.turns, inputNames); err == nil && c.instead != nil {
+		c.other, err = compileTurns(c.instead, inputNames)
+	}
+	if err != nil {
+		return fmt.Errorf("seed %d: %w\n%s", c.seed, err, strings.Join(append(c.turns[1:], c.instead...), "---\n"))
+	}
+	return nil
+}
+
+func (c *niCase) run(v *variant) (*trace, error) {
+	p := c.program
+	if v.instead {
+		p = c.other
+	}
+	tr, err := p.runGiven(&v.in, c.authors, c.again)
 	if err != nil {
 		err = fmt.Errorf("seed %d: %w\n%s", c.seed, err, strings.Join(c.turns[1:], "---\n"))
 	}
@@ -442,7 +471,11 @@ func (c *niCase) compare(a, b *trace, v *variant) (found *counterexample, whole 
 		}
 		how, end := differ(a, b, o)
 		if how != "" {
-			return &counterexample{c.seed, o, how, c.turns[1:], c.authors, c.base, v.in}, false, 0
+			found = &counterexample{seed: c.seed, observer: o, how: how, turns: c.turns[1:], authors: c.authors, again: c.again, a: c.base, b: v.in}
+			if v.instead {
+				found.instead = c.instead[1:]
+			}
+			return found, false, 0
 		}
 		compared++
 		whole = whole || end && o.bit == v.observer.bit
@@ -460,17 +493,17 @@ func (n *tally) try(r *rand.Rand, seed uint64) (*counterexample, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.run(&c.base)
+	a, err := c.run(&variant{in: c.base})
 	if err != nil {
 		return nil, err
 	}
 	n.programs++
 	for i := range c.others {
 		v := &c.others[i]
-		if a.dead&v.observer.bit != 0 && i%4 != 0 { // little is compared then
+		if a.dead&v.observer.bit != 0 && i%4 != 0 && !v.instead { // little is compared then
 			continue
 		}
-		b, err := c.run(&v.in)
+		b, err := c.run(v)
 		if err != nil {
 			return nil, err
 		}

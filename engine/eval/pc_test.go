@@ -33,7 +33,7 @@ func TestExpressionsCarryThePC(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := c.run(&c.base); err != nil {
+		if _, err := c.run(&variant{in: c.base}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -500,9 +500,11 @@ func (s *Session) Refuse(c *CallError, file string, author label.Label) Outcome 
 	return s.without(e, author)
 }
 
-// without is the outcome of a turn in which no program ran: those who know that are those who know its text.
+// without is the outcome of a turn in which no program ran: those who know that are those who know its text, and how the turns before
+// ended, which decided what names there are.
 func (s *Session) without(e *Error, author label.Label) Outcome {
 	s.turn++
+	e.Label = e.Label.Join(s.Floor())
 	s.floor = s.tab.Join(s.floor, s.tab.Intern(author.Join(e.Label)))
 	return Outcome{Status: e.Status, Err: e, Floor: s.Floor(), History: s.tab.Label(s.history)}
 }

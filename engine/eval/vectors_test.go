@@ -223,7 +223,7 @@ func (v flowVector) runs() (traces []*trace, chosen [][]int, err error) {
 		}
 		tools := vectorInputs()
 		tools.what, tools.deny = v.deny, v.above
-		tr, err := p.run(in, tools, v.authors...)
+		tr, err := p.run(in, tools, false, v.authors...)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -65,6 +65,8 @@ var turnsStmts = []string{
 	"for %u in %l: pass", "for v2 in %l: send(v2)", "for %v in %l: %f()", "for v3 in %l:\n  if %c: break", "while %c:\n  %u = 1\n  break", "for v2 in %l:\n  if %c: continue\n  v3 = v2",
 	"if %c: send(%u)", "if %c: %u", "try: %u\nexcept: send(%n)", "try: send(%u)\nexcept NameError: pass\nexcept: %v = %n", "try: v0 = v2\nexcept: pass", "try: f3()\nexcept: %v = 1", "try: v0 = mo\nexcept: pass",
 	"try: 7 // %d\nexcept ZeroDivisionError as v3: %v = %n", "try: 7 // %d\nexcept ZeroDivisionError as v3: send(str(v3))\nif %c: v3", "try: %v = 7 // %d\nexcept: %u = %n", "try:\n  %v = %d\n  7 // %d\n  %v = %n\nexcept: pass", "try: %v = %f()\nexcept: %v = %n", "try: %f()\nexcept: send(%n)\nelse: %v = %n", "try: %f()\nfinally: %v = %n", "try:\n  %u = 1 // %d\n  send(%n)\nexcept Exception: pass", "try: %e\nexcept: send(%n)", "try: send(%e)\nexcept Exception as v3: %v = 1",
+	"ap = q.append", "if %c: ap = [].append", "ap(%d)", "if %c: ap(1)", "map(ap, %l)", "box = struct(get = %f, n = %d)", "if %c: box = struct(get = %f, n = 1)", "box.get()", "if %c: box.get()", "if %c: box.get()", "%c and box.get()", "[box.get() for z in %l]", "if %c: %v = box.get()", "if %c: q.sort(key = %k)", "if %c: df[%d]", "send(box.n)", "if %c: send(box.get())", "try: 7 // %d\nexcept Exception as v3: ex = v3", "try: raise ValueError(%d)\nexcept Exception as v3: ex = v3", "if %c: ex = KeyError(%d)", "send(str(ex))", "try:\n  if ex: raise ex\nexcept ValueError: send(%n)\nexcept Exception: %v = %n", "send(di[%n])", "if %c: di[%n]", "df[%d]", "send(len(df))", "if %c: df = collections.defaultdict(%f)", "di[%d] += 1", "send(len(di))",
+	"parallel([%g, %g])", "send(parallel([%f, lambda: %d]))", "try: parallel([%g, lambda: 7 // %d])\nexcept: send(%n)", "try: %v = len(parallel([f0, later, step]))\nexcept: %v = %n", "if %c: parallel([%g])", "parallel(fs[:2])", "try: parallel(fs[-2:])\nexcept: pass",
 	"attempt(look, %d)", "send(attempt(look, %d).ok)", "send(attempt(div, 7, %d).value)", "send(attempt(div, 7, %d).code)", "if attempt(look, %d).ok: %v = %n", "attempt(look if %c else pay, 2)", "send(attempt(send, %d).ok)", "try: attempt(%f)\nexcept: send(%n)", "attempt(div, %n, x = %d)", "%v = attempt(poll)", "send(attempt(poll).ok)", "attempt(pay, %d)", "if %c: attempt(pay, 1)", "try: look(%d)\nexcept ToolError: %v = %n", "try: send(poll())\nexcept: send(%n)", "try: poll()\nexcept: %v = %n", "try: pay(%d)\nexcept Denied: send(%n)", "try: %v = div(7, %d)\nexcept: %u = 0", "try: look(%n)\nexcept: pass",
 	"%v = endorse(%c == True, 'user', 'w')", "if endorse(%c == True, 'user', 'w'): send(%n)", "if %c: %v = endorse(%c == True, 'user', 'w')", "try: %v = endorse(%d, 'user', 'w')\nexcept: send(%n)", "try: %v = declassify(%d, ['eve', 'ann', 'bob'], 'w')\nexcept: %v = %n", "if %c: %v = declassify(%n, ['eve'], 'w')", "try: %v = endorse(%d, 'user', 'w', options = [0, 2, %d])\nexcept Denied: pass", "try: send(declassify(%d, ['ann'] if %c else ['bob'], 'w'))\nexcept: send(%n)", "send(choose(%d, [0, 1, 2, 3, True, False]))", "try: %v = choose(%d, [1, %d])\nexcept: %v = %n", "try: send(choose(%d, %l))\nexcept ValueError: send(%n)\nexcept: pass",
 	"recv()", "send(recv())", "if %c: recv()", "send(quota())", "if %c: quota()", "if quota(): send(%n)", "%v = quota()", "mail(%n)", "send(mail(%n).body)", "if mail(%n).flag: %v = 1", "for z in inbox(): send(z.id)", "try: %g = lambda: 7 // %d\nexcept: pass",
@@ -79,7 +81,7 @@ var turnsBodies = []string{
 	"return %d", "return v0", "return v1 + len(q)", "return v2", "global v0\nv0 = %d\nreturn 1", "global v1\nif %c: v1 = %d\nreturn v0", "global v0\nv0 += 1\nreturn v0", "global v2\nv2 = %d\nreturn 0", "global v1\nfor v1 in %l: pass\nreturn 1", "global f2\nif %c: f2 = lambda: %d\nreturn 2", "global va\nreturn (va := %d)",
 	"send(%d)\nreturn 1", "if %c: send(%n)\nreturn 1", "q.append(%d)\nreturn len(q)", "if %c: return %d\nsend(%n)\nreturn 2", "for z in %l:\n  if %c: return z\nreturn 5", "return len(d)", "d['k'] = %d\nreturn 1", "return f2()", "if %c: return f2()\nreturn 1", "return [later(), 1][1]", "return step()", "return attempt(look, %d).ok", "return recv()", "return quota()", "return 7 // %d",
 	"try: return 7 // %d\nexcept: return %n", "try: look(%d)\nexcept: return 3\nreturn 4", "try: send(%n)\nfinally: q.append(1)\nreturn 6", "global v0\ntry: v0 = 7 // %d\nexcept: v0 = %n\nreturn v0", "global v1\ntry:\n  v1 = 1\n  7 // %d\n  v1 = 2\nexcept: pass\nreturn 1", "if %c: raise ValueError(%d)\nreturn 1", "look(%d)\nreturn 2", "if %c: done(%d)\nreturn 1", "if %c: q.append(1)\nreturn 0", "x = [%d]\nfs.append(lambda: x[0])\nif %c: x[0] = 1\nreturn 1", "x = 0\ndef g():\n  nonlocal x\n  x += 1\n  return x\nif %c: g()\nfs.append(g)\nreturn x",
-	"return (lambda: %d)()", "return sum([z for z in [1, %d]])", "return max([1, 2], key = %k)", "return len(sorted(%l, key = %k))", "if %c: return", "%e\nreturn 1", "return K0.a",
+	"return (lambda: %d)()", "return sum([z for z in [1, %d]])", "return max([1, 2], key = %k)", "return len(sorted(%l, key = %k))", "if %c: return", "%e\nreturn 1", "return K0.a", "global ex\ntry: look(%d)\nexcept Exception as e: ex = e\nreturn 1", "return box.get()", "ap(%d)\nreturn 1", "return len(parallel([later, lambda: %d]))", "global v0\nparallel([later, step])\nv0 = %d\nreturn v0", "return df[%d]", "global v1\nparallel([lambda: send(%n), lambda: %d])\nv1 += 1\nreturn 1",
 }
 
 // turnsEnders may end a turn.
@@ -175,14 +177,15 @@ func (g *turnsGen) stmt() {
 func (g *turnsGen) turn(first bool) string {
 	g.out.Reset()
 	if first {
-		g.line("v0 = 1\nv1 = 2\nva = 0\nq = [1]\nw = q\nd = {}\nfs = []\ndef kf(z): return z\nclass K0:\n  a = 1\ndef make(n):\n  def g():\n    nonlocal n\n    n += 1\n    return n\n  return g\nlater = make(0)\nstep = make(5)")
+		g.line("v0 = 1\nv1 = 2\nva = 0\nq = [1]\nw = q\nd = {}\nfs = []\ndef kf(z): return z\nclass K0:\n  a = 1\ndef make(n):\n  def g():\n    nonlocal n\n    n += 1\n    return n\n  return g\nlater = make(0)\nstep = make(5)\nap = q.append\nbox = struct(get = lambda: send(3) or 1, n = 1)\nex = None\ndf = collections.defaultdict(lambda: send(4) or 1)")
+		g.left = 0 // no name that this binds
 		g.line(g.fill(g.one([]string{"if i0 > 9:", "if i0 > 9:", "if %c and i0 > 9:", "while i0 > 9:", "if %c:"})) + "\n  v2 = 3\n  v3 = mo = f3 = 4")
 		for i := range 3 {
 			g.line(fmt.Sprintf("def f%d():", i))
 			g.body()
 		}
 	}
-	for range 2 + g.IntN(4) {
+	for range 2 + g.IntN(3) {
 		g.stmt()
 	}
 	if n := g.IntN(10); n < 4 {
@@ -202,13 +205,13 @@ func (g *turnsGen) turn(first bool) string {
 // programs writes a session's turns.
 func (g *turnsGen) programs() []string {
 	turns := []string{prelude, g.turn(true)}
-	for n := 1 + g.IntN(6)/2; n > 0; n-- {
+	for n := 1 + g.IntN(3); n > 0; n-- {
 		if g.IntN(12) == 0 {
 			turns = append(turns, rejected+g.one(turnsRejected))
 		}
 		turns = append(turns, g.turn(false))
 	}
-	last := "send(v0)\nsend(v1)\nsend(len(q))\nsend(quota())\n"
+	last := "send(quota())\nsend(v0)\nsend(v1)\nsend(len(q))\nsend(quota())\n"
 	if g.IntN(2) == 0 {
 		last = "send(va)\ntry: send(f0())\nexcept: send(9)\nsend(d)\nsend(step())\nsend(quota())\n"
 	}

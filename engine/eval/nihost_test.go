@@ -493,6 +493,21 @@ func compileTurns(turns []string, known []string) (*niProgram, error) {
 	return p, nil
 }
 
+// instead compiles turns that may be there instead of those of p: sessions of both are given the same.
+func (p *niProgram) instead(turns []string) (*niProgram, error) {
+	q, err := compileTurns(turns, inputNames)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range q.inputs {
+		if !slices.Contains(p.inputs, n) {
+			p.inputs = append(p.inputs, n)
+		}
+	}
+	q.inputs = p.inputs
+	return q, nil
+}
+
 // trace is a session that has ended.
 type trace struct {
 	s      *Session

@@ -20,16 +20,17 @@ func (c *counterexample) fails() string {
 	if err != nil {
 		return ""
 	}
+	q := p
+	if c.instead != nil {
+		if q, err = p.instead(append([]string{prelude}, c.instead...)); err != nil {
+			return ""
+		}
+	}
 	a, err := p.runGiven(&c.a, c.authors, c.again)
 	if err != nil {
 		return ""
 	}
-	if c.instead != nil {
-		if p, err = compileTurns(append([]string{prelude}, c.instead...), inputNames); err != nil {
-			return ""
-		}
-	}
-	b, err := p.runGiven(&c.b, c.authors, c.again)
+	b, err := q.runGiven(&c.b, c.authors, c.again)
 	if err != nil {
 		return ""
 	}
@@ -150,10 +151,17 @@ again:
 				starts = append(starts, j+1)
 			}
 		}
-		at := func(p star.Position) int { return starts[p.Line-1] + int(p.Col) - 1 }
-		source := func(n star.Node) string {
-			from, to := n.Span()
-			return text[at(from):at(to)]
+		// source is where a node is; one that stands for other text may be nowhere.
+		source := func(n star.Node) (from, to int, ok bool) {
+			at := func(p star.Position) int {
+				if p.Line < 1 || int(p.Line) > len(starts) {
+					return -1
+				}
+				return starts[p.Line-1] + int(p.Col) - 1
+			}
+			start, end := n.Span()
+			from, to = at(start), at(end)
+			return from, to, 0 <= from && from <= to && to <= len(text)
 		}
 		var smaller []string
 		star.Walk(f, func(n star.Node) bool {
@@ -161,11 +169,13 @@ again:
 			if !ok {
 				return true
 			}
-			from, to := e.Span()
-			whole := source(e)
+			from, to, ok := source(e)
+			if !ok {
+				return true
+			}
 			put := func(s string) {
-				if len(s) < len(whole) {
-					smaller = append(smaller, text[:at(from)]+s+text[at(to):])
+				if len(s) < to-from {
+					smaller = append(smaller, text[:from]+s+text[to:])
 				}
 			}
 			for _, s := range []string{"0", "1", "[]", "{}", "''", "s1", "l0", "True"} {
@@ -173,7 +183,9 @@ again:
 			}
 			star.Walk(e, func(m star.Node) bool {
 				if x, ok := m.(star.Expr); ok && m != n {
-					put(source(x))
+					if from, to, ok := source(x); ok {
+						put(text[from:to])
+					}
 				}
 				return m != nil
 			})

@@ -443,7 +443,7 @@ func caseOf(r *rand.Rand, seed uint64, turns []string, low, most int) (*niCase, 
 // compile compiles the turns, and those that may be there instead.
 func (c *niCase) compile() (err error) {
 	if c.program, err = compileTurns(c.turns, inputNames); err == nil && c.instead != nil {
-		c.other, err = compileTurns(c.instead, inputNames)
+		c.other, err = c.program.instead(c.instead)
 	}
 	if err != nil {
 		return fmt.Errorf("seed %d: %w\n%s", c.seed, err, strings.Join(append(c.turns[1:], c.instead...), "---\n"))

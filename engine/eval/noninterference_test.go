@@ -407,6 +407,8 @@ func caseAbout(r *rand.Rand, seed uint64, about construct) (*niCase, error) {
 		return c, err
 	case n == 6:
 		return caseOf(r, seed, (&gen{Rand: r, short: true}).programs(), low, len(observers))
+	case n == 7 && seed%2 == 0:
+		return newCallsCase(r, seed)
 	case n == 7:
 		return newControlCase(r, seed)
 	case n == 8 && seed%4 == 0:

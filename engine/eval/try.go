@@ -147,8 +147,14 @@ func (f *fcomp) tryExcept(s *star.IfStmt, p *place, excepts []*star.IfStmt, els 
 	}
 	watch := f.watch
 	f.watch = true
-	// What leaves the body skips the else.
-	body := f.block(s.True, &place{after: elseStmts, up: p}, nil)
+	// What leaves the body skips the clauses: a return, those that what it skips may have come to.
+	var clauses []star.Stmt
+	for _, c := range s.False {
+		if specialName(c.(*star.IfStmt).Cond) != syntax.Finally {
+			clauses = append(clauses, c)
+		}
+	}
+	body := f.block(s.True, &place{after: clauses, up: p}, nil)
 	f.watch = watch
 	f.need = own
 	var other stmt

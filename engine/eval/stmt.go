@@ -179,7 +179,8 @@ func (f *fcomp) unpack(list []star.Expr, e star.Expr) assign {
 			panic(t.fail(p, l, "unpack", "too many values to unpack (got %d, want %d)", t.counted(v), len(sets)))
 		}
 		for i, set := range sets {
-			set(t, t.locals[slot+i])
+			e := t.locals[slot+i]
+			set(t, e.with(t.join(e.lab, t.pc))) // what a target before it checked may have raised the pc
 			t.locals[slot+i] = unboundVal
 		}
 	}

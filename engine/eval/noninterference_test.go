@@ -415,6 +415,8 @@ func caseAbout(r *rand.Rand, seed uint64, about construct) (*niCase, error) {
 		return newStrandCase(r, seed)
 	case n == 8 && seed%4 == 1:
 		return newTurnsCase(r, seed)
+	case n == 8 && seed%4 == 2:
+		return newHeapCase(r, seed)
 	}
 	return caseOf(r, seed, (&gen{Rand: r}).programs(), low, len(observers))
 }

@@ -583,6 +583,9 @@ func FuzzNoninterference(f *testing.F) {
 		}
 		f.Add(b)
 	}
+	for _, s := range corpus(f, "corpus-programs.txt") {
+		f.Add([]byte(s))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var n tally
 		found, err := n.try(rand.New(&bytesSource{b: b}), 0)

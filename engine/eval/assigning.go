@@ -13,6 +13,7 @@ import (
 func addAssignments() {
 	specials[syntax.Walrus] = (*fcomp).walrus
 	specials[syntax.Store] = (*fcomp).store
+	specials[syntax.Shared] = (*fcomp).sharedName
 	specials[syntax.SetSlice] = (*fcomp).setSlice
 	specials[syntax.Declare] = func(*fcomp, *star.CallExpr) expr { return func(t *thread) val { return noneVal(t.pc) } }
 }
@@ -49,18 +50,14 @@ func (f *fcomp) walrus(e *star.CallExpr) expr {
 	}
 }
 
-// store compiles an assignment to a name of a function around, or to a global from within a function.
+// store compiles an assignment to a name of a function around, or to a global from within a function. That it is one, sharedName has seen.
 func (f *fcomp) store(e *star.CallExpr) expr {
 	x := f.expr(e.Args[1])
 	id, p := e.Args[0].(*star.Ident), at(e.Lparen)
-	want := resolve.Scope(resolve.Global)
-	if e.Args[2].(*star.Literal).Value == int64(1) {
-		want = resolve.Free
-	}
 	b := id.Binding.(*resolve.Binding)
 	i := b.Index
-	switch {
-	case b.Scope == resolve.Global && want == resolve.Global:
+	switch b.Scope {
+	case resolve.Global:
 		if !f.again {
 			f.prog.binds[i] = true
 		}
@@ -69,18 +66,30 @@ func (f *fcomp) store(e *star.CallExpr) expr {
 			t.storeCell(&t.cells[i].v, v, p)
 			return v.with(t.join(v.lab, t.pc)) // the floor may have risen
 		}
-	case b.Scope == resolve.Free && want == resolve.Free:
+	case resolve.Free:
 		return func(t *thread) val {
 			v := x(t)
 			t.storeCell(&t.fn.free[i].v, v, p)
 			return v.with(t.join(v.lab, t.pc))
 		}
-	case want == resolve.Free:
-		f.errorf(id.NamePos, "bind the name in the function around it first", "nonlocal %s: no function around this one binds it", id.Name)
-	default:
-		f.errorf(id.NamePos, "bind the name at the top level first: "+id.Name+" = None", "global %s: no statement at the top level binds it", id.Name)
 	}
 	return x
+}
+
+// sharedName compiles what a global or nonlocal statement says of a name.
+func (f *fcomp) sharedName(e *star.CallExpr) expr {
+	id := e.Args[0].(*star.Ident)
+	nonlocal := e.Args[1].(*star.Literal).Value == int64(1)
+	switch b := id.Binding.(*resolve.Binding); {
+	case b.Scope == resolve.Global && !nonlocal, b.Scope == resolve.Free && nonlocal:
+	case nonlocal:
+		f.errorf(id.NamePos, "bind the name in the function around it first", "nonlocal %s: no function around this one binds it", id.Name)
+	case b.Scope == resolve.Predeclared || b.Scope == resolve.Universal:
+		f.errorf(id.NamePos, "bind the name at the top level first: "+id.Name+" = None", "global %s: no statement at the top level binds it", id.Name)
+	default:
+		f.errorf(id.NamePos, "give that one another name", "global %s: this function, or one around it, binds %s too", id.Name, id.Name)
+	}
+	return func(t *thread) val { return noneVal(t.pc) }
 }
 
 // storeCell binds a variable that other functions see. Unlike a variable of the running function, no region that was entered

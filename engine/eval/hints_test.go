@@ -1,6 +1,9 @@
 package eval
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestErrorsSayWhatToDoInstead runs programs that are wrong in the ways that are common, and looks at the line
 // that says how to mend them.
@@ -37,5 +40,29 @@ func TestErrorsSayWhatToDoInstead(t *testing.T) {
 				t.Errorf("got %q, %q\nwant %q, %q", out.Err.Text, got, test.text, test.advice)
 			}
 		})
+	}
+}
+
+// TestSharedNames declares names global and nonlocal that are something else: whether they are bound or only read, they would not be what the
+// statement says.
+func TestSharedNames(t *testing.T) {
+	for src, want := range map[string]string{
+		"x = 1\ndef f():\n  x = 2\n  def g():\n    global x\n    return x":                               "x.star:5:12: global x: this function, or one around it, binds x too",
+		"x = 1\ndef f():\n  x = 2\n  def g():\n    global x\n    x = 3":                                  "x.star:5:12: global x: this function, or one around it, binds x too",
+		"x = 1\ndef f(x):\n  global x\n  x = 3":                                                          "x.star:3:10: global x: this function, or one around it, binds x too",
+		"def f():\n  global len\n  len = 3":                                                              "x.star:2:10: global len: no statement at the top level binds it",
+		"x = 1\ndef f():\n  nonlocal x\n  return x":                                                      "x.star:3:12: nonlocal x: no function around this one binds it",
+		"x = 1\ndef f():\n  y = 1\n  def g():\n    nonlocal y, x\n    y = 2":                             "x.star:5:17: nonlocal x: no function around this one binds it",
+		"x = y = 1\ndef f():\n  global x, y\n  x, y = 1, x":                                              "",
+		"x = 1\ndef f(y):\n  def g():\n    global x\n    nonlocal y\n    x, y = y, x\n  g()\n  return y": "",
+	} {
+		_, err := Compile("x.star", []byte(src), Env{})
+		got := ""
+		if err != nil {
+			got, _, _ = strings.Cut(err.Error(), "\n")
+		}
+		if got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", src, got, want)
+		}
 	}
 }

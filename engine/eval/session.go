@@ -505,7 +505,7 @@ func (s *Session) Refuse(c *CallError, file string, author label.Label) Outcome 
 func (s *Session) without(e *Error, author label.Label) Outcome {
 	s.turn++
 	e.Label = e.Label.Join(s.Floor())
-	s.floor = s.tab.Join(s.floor, s.tab.Intern(author.Join(e.Label)))
+	s.floor = s.tab.Intern(author.Join(e.Label))
 	return Outcome{Status: e.Status, Err: e, Floor: s.Floor(), History: s.tab.Label(s.history)}
 }
 

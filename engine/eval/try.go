@@ -12,13 +12,13 @@ import (
 
 // harmless are the functions that no program can spell and that end in no error.
 var harmless = map[string]bool{
-	syntax.Try: true, syntax.Except: true, syntax.TryElse: true, syntax.Finally: true, syntax.Caught: true, syntax.Generator: true,
+	syntax.Try: true, syntax.Except: true, syntax.TryElse: true, syntax.Finally: true, syntax.Caught: true, syntax.Generator: true, syntax.Shared: true,
 }
 
 // addTry lets the compiler know the functions that try and raise are written with.
 func addTry() {
 	for name := range harmless {
-		if name != syntax.Generator {
+		if name != syntax.Generator && name != syntax.Shared {
 			specials[name] = nil
 		}
 	}

@@ -17,6 +17,9 @@ const (
 	// Store binds a name that is not the function's own: a global, or with 1 for its third argument one of a function around. The second is the value.
 	Store = "<store>"
 
+	// Shared says what a name, its first argument, is that a function has declared: a global, or with 1 for its second one of a function around.
+	Shared = "<shared>"
+
 	// SetSlice assigns its second argument to the slice that is its first.
 	SetSlice = "<set slice>"
 )
@@ -63,21 +66,26 @@ func (p *parser) share() syntax.Stmt {
 	}
 	p.extend()
 	p.next()
+	stmt := p.standIn()
 	for {
-		name := p.ident().Name
+		id := p.ident()
 		if p.defs > 0 {
 			if p.shared == nil {
 				p.shared = shared{}
 			}
-			p.shared[name] = nonlocal
+			p.shared[id.Name] = nonlocal
+			if _, first := stmt.(*syntax.BranchStmt); !first {
+				p.stmts = append(p.stmts, stmt)
+			}
+			stmt = &syntax.ExprStmt{X: p.special(Shared, id.NamePos, id, p.nonlocal(id, p.shared))}
 		}
 		if p.tok != syntax.COMMA {
 			break
 		}
 		p.next()
 	}
-	p.tall(1)
-	return p.standIn()
+	p.tall(2)
+	return stmt
 }
 
 // rebound lowers what binds shared names in the body of a function: each becomes a call of [Store].

@@ -198,11 +198,6 @@ func (g *callsGen) cond() string {
 	return g.data()
 }
 
-func (g *callsGen) top() string {
-	g.size = 1 + g.IntN(5)
-	return g.expr()
-}
-
 var callsStmts = []string{
 	"send(%i)", "send(%i)", "send(%k)", "send(%n)", "%n = %i", "%n = %i", "%n = %f(%d)", "%n += %f(%d)", "%n += %i", "%n = %n + %i", "%o = %i", "%o += %f(%d)", "%f(%i)", "%f(%d)", "%i", "if %c: %n = %i", "if %c: %f(%d)", "if %c: send(%k)", "if %c: h = %f", "h = %f",
 	"q.append(%i)", "q.append(%k)", "if %c: q.append(%k)", "d[%d] = %i", "d['k'] = %f(%d)", "fs.append(lambda z = 1: %n)", "fs.append(lambda z = 1: %o)", "fs.append(lambda z = 1: %o)", "%n, *%o = [%i, %f(%d)]", "%n, %o = %i, %f(%d)", "*%o, %n = [1, *map(%f, %l)]", "%n = %o = %f(%d)", "for %n in %l: %f(%d)", "for %o in [%d, %f(1)]: send(%k)", "%n |= %d", "assert 1 or %f(%d)", "try: %f(%i)\nexcept: send(%k)", "try: %n = %f(%d)\nexcept Exception: pass", "%f(%d)\n%p = %i", "%f(%d)\n%p = %i", "%p = %f(%d)", "%p = 7 // %d", "send(%k) if %f(%d) else %f(%k)",

@@ -18,7 +18,6 @@ type turnsGen struct {
 	*rand.Rand
 	out   strings.Builder
 	left  int // holes that are filled with more than a word
-	trys  int // around
 	fn    bool
 	depth int
 }

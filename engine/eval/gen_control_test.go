@@ -199,11 +199,8 @@ func (g *controlGen) stmt() {
 		g.list(1 + g.IntN(3))
 		g.defs--
 		g.around, g.loops, g.excs, g.trys = around, loops, excs, trys
-		g.line(g.one("n = ", "m = ", "", "send(") + name + "(" + g.data() + ")")
-		if text := g.out.String(); strings.Contains(text[strings.LastIndex(text[:len(text)-1], "\n")+1:], "send(r") {
-			g.out.Reset()
-			g.out.WriteString(text[:len(text)-1] + ")\n")
-		}
+		call := name + "(" + g.data() + ")"
+		g.line(g.one("n = "+call, "m = "+call, call, "send("+call+")"))
 	}
 }
 

@@ -102,6 +102,7 @@ type handler struct {
 func (f *fcomp) tryStmt(s *star.IfStmt, p *place) stmt {
 	var excepts []*star.IfStmt
 	var els, finally *star.IfStmt
+	clauses := s.False // all but finally, which is the last
 	for _, c := range s.False {
 		switch c := c.(*star.IfStmt); specialName(c.Cond) {
 		case syntax.Except:
@@ -109,31 +110,25 @@ func (f *fcomp) tryStmt(s *star.IfStmt, p *place) stmt {
 		case syntax.TryElse:
 			els = c
 		default:
-			finally = c
+			finally, clauses = c, clauses[:len(clauses)-1]
 		}
 	}
 	inside := &place{up: p, try: true}
 	if finally != nil {
 		inside.after = finally.True // what leaves the try comes by it
 	}
-	run := f.tryExcept(s, inside, excepts, els, finally != nil)
+	run := f.tryExcept(s, inside, clauses, excepts, els, finally != nil)
 	if finally == nil {
 		return run
 	}
 	own := f.need
-	arms := stmtNodes(s.True)
-	for _, c := range s.False {
-		if c != finally {
-			arms = append(arms, c)
-		}
-	}
-	last := f.block(finally.True, &place{up: p, begun: arms}, nil)
+	last := f.block(finally.True, &place{up: p, begun: stmtNodes(s.True, clauses)}, nil)
 	f.need = own
 	return f.tryFinally(run, last, start(s))
 }
 
-// tryExcept compiles a try without its finally; wrapped says that it has one.
-func (f *fcomp) tryExcept(s *star.IfStmt, p *place, excepts []*star.IfStmt, els *star.IfStmt, wrapped bool) stmt {
+// tryExcept compiles a try without its finally, of which excepts and els are the clauses; wrapped says that it has one.
+func (f *fcomp) tryExcept(s *star.IfStmt, p *place, clauses []star.Stmt, excepts []*star.IfStmt, els *star.IfStmt, wrapped bool) stmt {
 	own := f.need
 	defer func() { f.need = max(own, f.need) }()
 	if len(excepts) == 0 {
@@ -147,13 +142,7 @@ func (f *fcomp) tryExcept(s *star.IfStmt, p *place, excepts []*star.IfStmt, els 
 	}
 	watch := f.watch
 	f.watch = true
-	// What leaves the body skips the clauses: a return, those that what it skips may have come to.
-	var clauses []star.Stmt
-	for _, c := range s.False {
-		if specialName(c.(*star.IfStmt).Cond) != syntax.Finally {
-			clauses = append(clauses, c)
-		}
-	}
+	// What leaves the body skips else. It skips the handlers too: what it skips of the body might have failed.
 	body := f.block(s.True, &place{after: clauses, up: p}, nil)
 	f.watch = watch
 	f.need = own
